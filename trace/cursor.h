@@ -339,12 +339,17 @@ void Cursor::FindRun(Tsc through, const EventTargets<Target>& wanted) {
     const uint64_t has_tsc = uint64_t{0} - (shape >> 3);
     const uint64_t jump = (LoadUnchecked<uint64_t>(at + 4) + tsc_offset - last) & has_tsc;
     if (jump >= kSuspiciousTscJump) break;
+    // Before its time is believed, as in TakeCommon.
+    if (known->names_running_vcpu &&
+        !CanExist(UnpackVcpu(LoadUnchecked<uint32_t>(at + 4 + (shape & 8))))) [[unlikely]] {
+      break;
+    }
     const bool crosses = known->crosses && wanted[static_cast<size_t>(known->head.event)];
     if (crosses || last + jump > through.value) {
       next = Tsc{last + jump};
       break;
     }
-    if (known->names_running_vcpu) break;  // not wanted: Prepare looks whether its vCPU can exist
+    if (known->names_running_vcpu) break;  // not wanted, but Prepare notes who runs
     last += jump;
     if (kCount) ++taken[known->number];
     at = behind;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -145,6 +146,41 @@ TEST(OrderedStream, CatchesUpWithPartOfRun) {
   EXPECT_THAT(InCrossingOrder(true),
               ElementsAre("10 p1 runstate_change", "20 p0 runstate_change", "30 p1 vmentry",
                           "40 p0 runstate_change", "50 p1 vmentry", "60 p1 runstate_change"));
+}
+
+// Notes the time of each record that crosses, and of each other item.
+struct TimesOfWhatIsMerged {
+  std::vector<uint64_t> times;
+  void TakeRecord(const Record& record, const AnyTarget& /*target*/) {
+    if (Crosses(record.event)) times.push_back(record.tsc.value);
+  }
+  void TakeNonRecord(const Item& item) { times.push_back(item.record.tsc.value); }
+};
+
+TEST(OrderedStream, DoesNotBelieveTimeOfWhatIsNoRecordInCrossingOrder) {
+  //   p0   10 runs    20 entry    damage that looks like a runstate change at 100
+  //   p1   5 runs    15 blocks    50 runs
+  const uint32_t impossible = 0x9000U << 16;
+  const std::vector<uint32_t> entry = Rec(kVmentry, {});
+  TraceBuilder trace;
+  std::vector<std::vector<uint32_t>> damaged = {Rec(kRunnableToRunning, 10, {kD1V0}),
+                                                Rec(kVmentry, 20, {}),
+                                                Rec(kRunnableToRunning, 100, {impossible}),
+                                                {0xffffffff, 0xffffffff, 0xffffffff}};
+  std::vector<std::vector<uint32_t>> sound = {Rec(kRunnableToRunning, 5, {Vcpu(2, 0)}),
+                                              Rec(kRunningToBlocked, 15, {Vcpu(2, 0)}),
+                                              Rec(kRunnableToRunning, 50, {Vcpu(2, 0)})};
+  for (std::vector<std::vector<uint32_t>>* records : {&damaged, &sound}) {
+    records->insert(records->end(), 12, entry);
+  }
+  trace.Window(0, damaged).Window(1, sound);
+  const auto file = TraceFile::FromBytes(trace.bytes(), "test");
+  ASSERT_TRUE(file.ok()) << file.status();
+  OrderedStream stream = file->Stream();
+  TimesOfWhatIsMerged taker;
+  stream.ForEach<true, RecordOrder::kCrossing>(OrderedStream::kEnd, kAllEvents, taker);
+  EXPECT_TRUE(std::ranges::is_sorted(taker.times)) << testing::PrintToString(taker.times);
+  EXPECT_THAT(taker.times, testing::Contains(50));
 }
 
 TEST(OrderedStream, ReportsLossAtItsBegin) {
