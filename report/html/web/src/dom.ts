@@ -94,6 +94,12 @@ export function instant(seconds: number, step: number): string {
   return `${seconds.toFixed(Math.min(Math.max(Math.ceil(-Math.log10(step) - 1e-9), 0), 9))} s`;
 }
 
+/** The distance of the labels of an axis: 1, 2 or 5 times a power of ten, some five to ten in the span. */
+export function axisStep(span: number): number {
+  const power = 10 ** Math.floor(Math.log10(span / 6));
+  return power * ([5, 2].find((times) => span / (power * times) >= 5) ?? 1);
+}
+
 const tip = h("div", { id: "tip", role: "status" });
 export function showTip(x: number, y: number, lines: string[]): void {
   if (!tip.isConnected) document.body.append(tip);

@@ -1,7 +1,7 @@
 // The strip of time that stays on screen: what pCPUs did, who waited, exits per second. A range that is dragged over it
 // is what all views are then of.
 import { ACTIVITIES } from "./activity";
-import { CanvasView, colour, count, h, hideTip, instant, percent, short, showTip, time } from "./dom";
+import { CanvasView, axisStep, colour, count, h, hideTip, instant, percent, short, showTip, time } from "./dom";
 import { Figures, Selection } from "./selection";
 
 const HEIGHT = 92;
@@ -164,12 +164,7 @@ export function timeStrip(figures: Figures, choose: (range: Selection["range"]) 
   });
   function axis(context: CanvasRenderingContext2D, floor: number): void {
     const span = length / hz;
-    let step = 10 ** Math.floor(Math.log10(span / 6));
-    for (const times of [5, 2])
-      if (span / (step * times) >= 5) {
-        step *= times;
-        break;
-      }
+    const step = axisStep(span);
     context.fillStyle = colour("soft");
     context.strokeStyle = colour("line");
     context.lineWidth = 1;

@@ -1,7 +1,7 @@
 // The timeline of vCPUs and pCPUs: runstates, guest and exits, samples. It draws each interval, or, where more of them
 // are in view than can be seen, the bins that the command has made.
 import { Page, Timeline } from "./data";
-import { CanvasView, colour, count, h, hideTip, instant, showTip, time } from "./dom";
+import { CanvasView, axisStep, colour, count, h, hideTip, instant, showTip, time } from "./dom";
 import type { Activity } from "./activity";
 import type { Selection } from "./selection";
 import { firstAfter } from "./intervals";
@@ -74,12 +74,7 @@ export function timelineView(
 
   function axis(context: CanvasRenderingContext2D): void {
     const span = (to - from) / hz;
-    let step = 10 ** Math.floor(Math.log10(span / 6));
-    for (const times of [5, 2])
-      if (span / (step * times) >= 5) {
-        step *= times;
-        break;
-      }
+    const step = axisStep(span);
     context.fillStyle = colour("soft");
     context.strokeStyle = colour("line");
     context.lineWidth = 1;
