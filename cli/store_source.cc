@@ -78,6 +78,10 @@ void AddStoreOptions(Command command, StoreOptions& options) {
                  "sqlite:FILE")
       .ValueName("URL")
       .Group(kGroup);
+  AddSliceOptions(command, options);
+}
+
+void AddSliceOptions(Command command, StoreOptions& options) {
   command.AddOption("--host", options.selection.hosts, "Only slices of these hosts; default: all")
       .SplitAt(',')
       .OneWordEach()
@@ -119,6 +123,21 @@ std::string Describe(const StoreOptions& options) {
   if (selection.since_ns != all.since_ns) text += " from " + TimeOfDayText(selection.since_ns);
   if (selection.until_ns != all.until_ns) text += " to " + TimeOfDayText(selection.until_ns);
   return text;
+}
+
+absl::StatusOr<StoredTimes> FindStoredTimes(const StoreOptions& options, int64_t interval_ns) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> opened,
+                             store::OpenStore(options.url, store::Access::kRead));
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<store::SliceHead> heads,
+                             opened->Heads(options.selection));
+  StoredTimes times;
+  XENOSCOPE_ASSIGN_OR_RETURN(times.event, ChooseEvent(heads, options));
+  for (const store::SliceHead& head : heads) {  // in the order of time
+    const int64_t begin = head.begin_ns - head.begin_ns % interval_ns;
+    if (head.event != times.event) continue;
+    if (times.begins.empty() || times.begins.back() != begin) times.begins.push_back(begin);
+  }
+  return times;
 }
 
 absl::Status ProfileOfStore(const StoreOptions& options, std::vector<correlate::Dimension> by,

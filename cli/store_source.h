@@ -23,6 +23,8 @@ struct StoreOptions {
 // Adds them to a command, in a group of their own. `options` must outlive it. No option of the
 // group but --from-store goes without it: CheckStoreOptions.
 void AddStoreOptions(Command command, StoreOptions& options);
+// Adds the options --host, --since and --until alone, for commands whose store is an argument.
+void AddSliceOptions(Command command, StoreOptions& options);
 // Adds the options --to-host, --to-since and --to-until, for slices that are compared with the
 // others.
 void AddOtherSliceOptions(Command command, StoreOptions& options);
@@ -31,6 +33,15 @@ void CheckStoreOptions(const StoreOptions& options);
 
 // Returns what is selected, for people: "web1,web2 from 2026-03-01T14:30:00Z".
 std::string Describe(const StoreOptions& options);
+
+// The intervals in which selected slices begin.
+struct StoredTimes {
+  std::string event;  // that of most slices
+  std::vector<int64_t>
+      begins;  // in nanoseconds of UTC since 1970: multiples of the interval's length
+};
+// Returns them in ascending order. Errors: those of store::OpenStore; NotFound without a slice.
+absl::StatusOr<StoredTimes> FindStoredTimes(const StoreOptions& options, int64_t interval_ns);
 
 // Writes the profile of the selected slices to `out`, by any of the columns domain, vcpu, mode,
 // exit, image and function. Without an event in the selection it is of the one that has most

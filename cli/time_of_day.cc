@@ -45,6 +45,16 @@ int64_t ParseTimeOfDay(const std::string& option, const std::string& text) {
   ThrowUsageError(option, fmt::format("'{}' is not a time; write {}", text, kTimeOfDayHelp));
 }
 
+int64_t ParseLength(const std::string& option, const std::string& text) {
+  absl::Duration length;
+  if (ParseAge(text, length) && length >= absl::Seconds(1) && length <= absl::Hours(24 * 366)) {
+    return absl::ToInt64Nanoseconds(length);
+  }
+  ThrowUsageError(option, fmt::format("'{}' is not a length of time from 1s to 366d, such as 10m, "
+                                      "1h or 7d",
+                                      text));
+}
+
 std::string TimeOfDayText(int64_t utc_ns) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixNanos(utc_ns), absl::UTCTimeZone());
 }

@@ -14,6 +14,9 @@ inline constexpr char kTimeOfDayHelp[] =
 // Returns the time in nanoseconds of UTC since 1970. Throws a usage error that names the option.
 int64_t ParseTimeOfDay(const std::string& option, const std::string& text);
 
+// Returns a length of time in nanoseconds, more than 0: "10m", "1h", "7d". Throws a usage error.
+int64_t ParseLength(const std::string& option, const std::string& text);
+
 // Returns "2026-03-01T14:30:00Z".
 std::string TimeOfDayText(int64_t utc_ns);
 
