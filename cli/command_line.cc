@@ -21,9 +21,9 @@ namespace {
 
 // In the order of -h.
 constexpr AddCommand kAllCommands[] = {
-    AddRecord,  AddStat,   AddEvents,   AddDoctor,  AddAgent,   AddMark,       AddTop,
-    AddReport,  AddDiff,   AddAnnotate, AddSummary, AddThreads, AddDump,       AddTimeline,
-    AddArchive, AddUnpack, AddPush,     AddTrend,   AddMan,     AddCompletion,
+    AddRecord,  AddStat,   AddEvents,   AddDoctor,  AddAgent,   AddMark, AddTop,
+    AddReport,  AddDiff,   AddAnnotate, AddSummary, AddThreads, AddDump, AddTimeline,
+    AddArchive, AddUnpack, AddPush,     AddTrend,   AddPrune,   AddMan,  AddCompletion,
 };
 
 void PrintError(std::string_view message) { fmt::print(stderr, "xenoscope: {}\n", message); }
@@ -33,7 +33,7 @@ void PrintError(std::string_view message) { fmt::print(stderr, "xenoscope: {}\n"
 bool ReadsOnly(Command command) {
   static constexpr std::string_view kReaders[] = {"report",  "diff", "annotate", "summary",
                                                   "threads", "dump", "timeline", "archive",
-                                                  "unpack",  "push", "trend"};
+                                                  "unpack",  "push", "trend",    "prune"};
   return std::ranges::find(kReaders, command.Name()) != std::end(kReaders);
 }
 

@@ -40,6 +40,7 @@ void AddUnpack(Command program, CommandAction& run);
 void AddThreads(Command program, CommandAction& run);
 void AddPush(Command program, CommandAction& run);
 void AddTrend(Command program, CommandAction& run);
+void AddPrune(Command program, CommandAction& run);
 void AddSummary(Command program, CommandAction& run);
 void AddDump(Command program, CommandAction& run);
 void AddTimeline(Command program, CommandAction& run);

@@ -126,8 +126,12 @@ NamedFiles NamedBy(Command command) {
   for (const std::string& file : ValuesOf(command, "--output")) {
     named.write.push_back(DirectoryOf(file));
   }
-  for (const std::string& url : ValuesOf(command, "--to")) {  // "sqlite:FILE"
-    if (command.Name() == "push") named.write.push_back(DirectoryOf(url.substr(url.find(':') + 1)));
+  // Stores that change: "sqlite:FILE".
+  const std::string store = command.Name() == "push" ? "--to" : "URL";
+  if (command.Name() == "push" || command.Name() == "prune") {
+    for (const std::string& url : ValuesOf(command, store)) {
+      named.write.push_back(DirectoryOf(url.substr(url.find(':') + 1)));
+    }
   }
   const bool makes_one = command.Name() == "archive" || command.Name() == "unpack";
   if (makes_one && named.write.empty()) named.write.emplace_back(".");

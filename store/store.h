@@ -44,6 +44,14 @@ class Store {
   // dictionary that grows. Ends at the first error of `visit`, and returns it. Errors:
   // InvalidArgument as CheckSlice: the store is damaged. O(the slices' sums).
   absl::Status Read(const Selection& selection, const SliceVisitor& visit);
+  // Removes the selected slices, and gives their space back. Returns their number. O(store).
+  virtual absl::StatusOr<uint64_t> Remove(const Selection& selection) = 0;
+  // Replaces the domain's name in the selected slices by "(removed 17)", and the names of its
+  // images and functions, one for one. The sums stay, so that those of hosts and of other domains
+  // stay as they were. Xen's functions keep their names. Returns the number of slices that had the
+  // domain. Errors: NotFound if none had. O(store).
+  virtual absl::StatusOr<uint64_t> EraseDomain(const Selection& selection,
+                                               const std::string& domain) = 0;
 
  private:
   // As above, of slices that are checked by this class.

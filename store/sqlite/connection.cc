@@ -1,5 +1,7 @@
 #include "store/sqlite/connection.h"
 
+#include <filesystem>
+#include <memory>
 #include <utility>
 
 #include "base/error.h"
@@ -114,6 +116,17 @@ absl::StatusOr<int64_t> Connection::Number(std::string_view sql) const {
   XENOSCOPE_ASSIGN_OR_RETURN(Statement statement, Prepare(sql));
   XENOSCOPE_ASSIGN_OR_RETURN(const bool found, statement.Step());
   return found ? statement.Integer(0) : 0;
+}
+
+absl::Status Connection::Vacuum() const {
+  // The directory that SQLite would choose may be closed to this process.
+  const std::filesystem::path file = sqlite3_db_filename(database_.get(), "main");
+  const std::unique_ptr<char, void (*)(void*)> set(
+      sqlite3_mprintf("PRAGMA temp_store_directory = %Q", file.parent_path().c_str()),
+      sqlite3_free);
+  if (set == nullptr) return ExhaustedError("no memory");
+  XENOSCOPE_RETURN_IF_ERROR(Run(set.get()));
+  return Run("VACUUM");
 }
 
 absl::StatusOr<Transaction> Transaction::Begin(const Connection& connection) {

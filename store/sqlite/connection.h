@@ -60,6 +60,9 @@ class Connection {
   absl::Status Run(const char* sql) const;
   // Returns the whole number that the statement's only row has.
   absl::StatusOr<int64_t> Number(std::string_view sql) const;
+  // Writes the file anew, without free pages and what they had. Needs as much disk again, in the
+  // file's directory. Not in a transaction.
+  absl::Status Vacuum() const;
   [[nodiscard]] int64_t LastRowId() const { return sqlite3_last_insert_rowid(database_.get()); }
 
  private:

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "store/bounded_text.h"
+#include "store/sqlite/removal.h"
 #include "store/tables.h"
 
 namespace xenoscope::store {
@@ -280,6 +281,34 @@ absl::StatusOr<std::vector<SliceHead>> SqliteStore::Heads(const Selection& selec
   heads.reserve(stored.size());
   for (const StoredHead& each : stored) heads.push_back(each.head);
   return heads;
+}
+
+absl::StatusOr<std::vector<int64_t>> SqliteStore::StoredIds(const Selection& selection) const {
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<StoredHead> stored, StoredHeads(selection));
+  std::vector<int64_t> ids;
+  ids.reserve(stored.size());
+  for (const StoredHead& each : stored) ids.push_back(each.id);
+  return ids;
+}
+
+absl::StatusOr<uint64_t> SqliteStore::Remove(const Selection& selection) {
+  XENOSCOPE_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_));
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<int64_t> slices, StoredIds(selection));
+  XENOSCOPE_RETURN_IF_ERROR(RemoveSlices(connection_, slices));
+  XENOSCOPE_RETURN_IF_ERROR(transaction.Commit());
+  XENOSCOPE_RETURN_IF_ERROR(connection_.Vacuum());
+  return slices.size();
+}
+
+absl::StatusOr<uint64_t> SqliteStore::EraseDomain(const Selection& selection,
+                                                  const std::string& domain) {
+  XENOSCOPE_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_));
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<int64_t> slices, StoredIds(selection));
+  XENOSCOPE_ASSIGN_OR_RETURN(const uint64_t having, EraseDomainNames(connection_, slices, domain));
+  XENOSCOPE_RETURN_IF_ERROR(transaction.Commit());
+  // Names that were erased are still in free pages of the file.
+  XENOSCOPE_RETURN_IF_ERROR(connection_.Vacuum());
+  return having;
 }
 
 absl::Status SqliteStore::ReadUnchecked(const Selection& selection, const SliceVisitor& visit) {

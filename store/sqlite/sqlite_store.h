@@ -18,6 +18,9 @@ class SqliteStore final : public Store {
   static absl::StatusOr<std::unique_ptr<Store>> Open(const std::string& path, Access access);
 
   absl::StatusOr<std::vector<SliceHead>> Heads(const Selection& selection) override;
+  absl::StatusOr<uint64_t> Remove(const Selection& selection) override;
+  absl::StatusOr<uint64_t> EraseDomain(const Selection& selection,
+                                       const std::string& domain) override;
 
  private:
   // A slice's head, and its number in the file.
@@ -31,6 +34,8 @@ class SqliteStore final : public Store {
 
   explicit SqliteStore(Connection connection) : connection_(std::move(connection)) {}
   absl::StatusOr<std::vector<StoredHead>> StoredHeads(const Selection& selection) const;
+  // Returns the numbers of the selected slices in the file.
+  absl::StatusOr<std::vector<int64_t>> StoredIds(const Selection& selection) const;
   // Returns whether the slice is there already. Errors: as Store::Push.
   absl::StatusOr<bool> IsKnown(const SliceHead& head) const;
 

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -72,6 +74,12 @@ class SqliteStoreTest : public ::testing::Test {
     EXPECT_TRUE(status.ok()) << status;
     return hosts;
   }
+  // Returns whether the file has these bytes anywhere.
+  bool Contains(const std::string& text) {
+    std::ifstream file(path_, std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    return bytes.find(text) != std::string::npos;
+  }
   absl::Status ReadAll() {
     const auto store = OpenStore("sqlite:" + path_, Access::kRead);
     if (!store.ok()) return store.status();
@@ -111,6 +119,71 @@ TEST_F(SqliteStoreTest, ReturnsWhatWasPushed) {
   EXPECT_EQ(part.sums.xx, 1.25);
   EXPECT_EQ(read.sums.vcpus.at(0).decile_stays, 40);
   EXPECT_EQ(read.sums.crosses.at(0).context, kAllContexts);
+}
+
+TEST_F(SqliteStoreTest, RemovesSelectedSlicesAndWhatOnlyTheyUse) {
+  ASSERT_TRUE(*Open()->Push(Make("a", 100), dictionary_));
+  ASSERT_TRUE(*Open()->Push(Make("b", 300), dictionary_));
+  EXPECT_EQ(*Open()->Remove({.until_ns = 200}), 1U);
+  EXPECT_THAT(Hosts({}), ElementsAre("b"));
+  EXPECT_TRUE(ReadAll().ok());
+  EXPECT_EQ(*Open()->Remove({.hosts = {"a"}}), 0U);
+  EXPECT_EQ(*Open()->Remove({.hosts = {"b"}}), 1U);
+  EXPECT_THAT(Hosts({}), ElementsAre());
+  EXPECT_FALSE(Contains("do_cpuid"));
+}
+
+TEST_F(SqliteStoreTest, ErasesNamesOfADomainAndKeepsItsSums) {
+  const CodeNumber secret = dictionary_.codes.Intern({Mode::kUser, "/opt/secret", "tenant_main"});
+  const CodeNumber secret_image = dictionary_.codes.Intern({Mode::kUser, "/opt/secret", ""});
+  Slice slice = Make("a", 100);
+  const VcpuNumber web = slice.sums.parts.at(0).vcpu;
+  const ContextNumber context = slice.sums.parts.at(0).context;
+  const VcpuNumber other = dictionary_.vcpus.Intern({"db", 0});
+  const CodeNumber shared = dictionary_.codes.Intern({Mode::kUser, "libc.so", "memcpy"});
+  slice.sums.parts.push_back({web, context, secret, {7, 7, 7}, 7});
+  slice.sums.parts.push_back({web, context, shared, {5, 5, 5}, 5});
+  slice.sums.parts.push_back({other, context, shared, {9, 9, 9}, 9});
+  slice.sums.crosses.push_back({kImageColumn, web, context, secret_image, 3});
+  slice.sums.counters.push_back({"unresolved.no symbols for web", 2});
+  ASSERT_TRUE(*Open()->Push(slice, dictionary_));
+  ASSERT_TRUE(*Open()->Push(Make("b", 100), dictionary_));
+
+  EXPECT_EQ(*Open()->EraseDomain({.hosts = {"a"}}, "web"), 1U);
+  EXPECT_TRUE(absl::IsNotFound(Open()->EraseDomain({.hosts = {"a"}}, "web").status()));
+  std::vector<std::string> parts;
+  double cross = 0;
+  const auto visit = [&](const Slice& read, const Dictionary& keys) {
+    for (const PartSums& part : read.sums.parts) {
+      const CodeKey& code = keys.codes[part.code];
+      std::string function = code.function;
+      if (function.starts_with("(removed ")) function = "removed";
+      std::string domain = keys.vcpus[part.vcpu].domain;
+      if (domain.starts_with("(removed ")) domain = "removed";
+      parts.push_back(read.head.host + " " + domain + " " + function + " " +
+                      std::to_string(static_cast<int>(part.sums.x)));
+    }
+    for (const CrossSums& sums : read.sums.crosses) {
+      if (sums.columns != kImageColumn) continue;
+      EXPECT_TRUE(keys.codes[sums.code].image.starts_with("(removed "));
+      EXPECT_EQ(keys.codes[sums.code].function, "");
+      cross = sums.xx;
+    }
+    for (const Counter& counter : read.sums.counters) {
+      EXPECT_THAT(counter.name, ::testing::Not(HasSubstr("web")));
+    }
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(Open(Access::kRead)->Read({}, visit).ok());
+  EXPECT_THAT(parts, ::testing::UnorderedElementsAre("a removed do_cpuid 1", "a removed removed 7",
+                                                     "a removed removed 5", "a db memcpy 9",
+                                                     "b web do_cpuid 1"));
+  EXPECT_EQ(cross, 3);
+  EXPECT_EQ(*Open()->EraseDomain({}, "web"), 1U);
+  for (const char* const name : {"web", "/opt/secret", "tenant_main"}) {
+    EXPECT_FALSE(Contains(name)) << name << " is still in the file";
+  }
+  EXPECT_TRUE(Contains("memcpy"));
 }
 
 TEST_F(SqliteStoreTest, CountsASliceOnce) {
