@@ -210,14 +210,15 @@ void NameTraced(const ProfileReport& report, const Table& table, const ProfileRo
   cells[low + 1] = Cell();
 }
 
-void Order(Table& table, const ProfileSelection& selection) {
+// Figures descend; words and numbers of things ascend.
+void Order(Table& table, const ProfileReport& report, const ProfileSelection& selection) {
   const size_t share = table.Find("share");
   table.Sort(share, /*descending=*/true);
   const size_t column = table.Find(selection.sort);
   if (column == share || column == table.columns.size()) return;
-  const ColumnUnit unit = table.columns[column].unit;
-  const bool ascending = unit == ColumnUnit::kText || unit == ColumnUnit::kHex || column < share;
-  table.Sort(column, !ascending);
+  const bool is_thing = std::ranges::any_of(
+      report.by, [&](Dimension dimension) { return ToString(dimension) == selection.sort; });
+  table.Sort(column, /*descending=*/!is_thing);
 }
 
 // The sum of what rows have in the columns that add up. Intervals and ratios do not.
@@ -308,7 +309,7 @@ Table FlatTable(const ProfileReport& report, const ProfileSelection& selection, 
     table.AddRow(std::move(cells));
   }
   if (!table.groups.empty()) table.groups.back().left_out = below;
-  Order(table, selection);
+  Order(table, report, selection);
   if (reader == Reader::kPeople && report.by == std::vector{Dimension::kDomain}) {
     LimitDomainRows(report, selection, table);
   }
@@ -360,7 +361,7 @@ Table GroupedTable(const ProfileReport& report, const ProfileSelection& selectio
     AddFigures(report, row, Reader::kPeople, cells);
     group.rows.push_back({std::move(cells), 1});
   }
-  Order(table, selection);
+  Order(table, report, selection);
   LimitDomains(report, selection, has_words ? name_at : 0, table);
   table.Limit(selection.limit);
   return table;
