@@ -456,10 +456,11 @@ def orc(lab):
                   if row["domain"] == name and row["mode"] == "kernel"]
         entered = sum(samples for stack, samples in stacks
                       if stack[:2] == ["entry_SYSCALL_64_after_hwframe", "do_syscall_64"])
-        deepest = max((stack for stack, _ in stacks), key=len)
+        # An interrupt's handler has a stack of its own, where its chain is cut.
+        whole = [stack for stack, _ in stacks if not any(frame.startswith("[") for frame in stack)]
+        deepest = max(whole, key=len, default=[])
         lab.check(entered >= 5, f"{name}: {entered:.0f} samples have a chain from a system call")
-        lab.check(len(deepest) >= 8 and not any(frame.startswith("[") for frame in deepest),
-                  f"{name}: the longest chain is {';'.join(deepest)}")
+        lab.check(len(deepest) >= 8, f"{name}: the longest chain is {';'.join(deepest)}")
 
 
 def newxen(lab):
