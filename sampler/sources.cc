@@ -294,9 +294,11 @@ void NoteFramePointers(const SampleRequest& request, OpenedSources& opened) {
     const std::string name = source->Info().name;
     if (name == "perf") continue;
     opened.notes.push_back(
-        fmt::format("source {}: its call chains follow frame pointers; --call-graph {} is for "
-                    "source perf and agents",
-                    name, request.branch_records ? "lbr" : "dwarf"));
+        fmt::format("source {}: --call-graph {} is for source perf and agents; its call chains "
+                    "{}",
+                    name, request.branch_records ? "lbr" : "dwarf",
+                    name == "vcpu" ? "follow the ORC of guests' kernels, or frame pointers"
+                                   : "follow frame pointers"));
   }
 }
 
