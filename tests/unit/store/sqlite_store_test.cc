@@ -1,10 +1,12 @@
 // A store in a file: slices come back as they were pushed, each once, and what is no store is
 // refused.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -160,8 +162,8 @@ TEST_F(SqliteStoreTest, ErasesNamesOfADomainAndKeepsItsSums) {
       if (function.starts_with("(removed ")) function = "removed";
       std::string domain = keys.vcpus[part.vcpu].domain;
       if (domain.starts_with("(removed ")) domain = "removed";
-      parts.push_back(read.head.host + " " + domain + " " + function + " " +
-                      std::to_string(static_cast<int>(part.sums.x)));
+      parts.push_back(fmt::format("{} {} {} {:.0f}", read.head.host, domain, function,
+                                  std::floor(part.sums.x)));
     }
     for (const CrossSums& sums : read.sums.crosses) {
       if (sums.columns != kImageColumn) continue;
