@@ -37,7 +37,9 @@ class LineProgram {
     unit_.encoding.version = cursor.Take<uint16_t>();
     if (unit_.encoding.version < 2 || unit_.encoding.version > 5) return false;
     if (unit_.encoding.version >= 5) {
-      unit_.encoding.address_size = cursor.U8();
+      const uint8_t address_size = cursor.U8();
+      if (address_size != 4 && address_size != 8) return false;
+      unit_.encoding.address_size = address_size;
       cursor.U8();  // the size of segment selectors
     }
     const uint64_t header_length = cursor.Unsigned(unit_.encoding.offset_size);
