@@ -10,8 +10,6 @@
 namespace xenoscope::store {
 namespace {
 
-constexpr std::string_view kUnresolved = "unresolved.";
-
 // Calls visit(name, number) for each whole number that is counted.
 template <typename Samples, typename Results, typename Visitor>
 void ForEachCount(Samples& samples, Results& results, Visitor visit) {
@@ -44,7 +42,7 @@ std::vector<Counter> CountersOf(const profile::SampleSet& samples,
   });
   for (const correlate::Unresolved& unresolved : results.result.unresolved) {
     counters.push_back(
-        {std::string(kUnresolved) + BoundedName(unresolved.why), unresolved.samples});
+        {std::string(kUnresolvedCounter) + BoundedName(unresolved.why), unresolved.samples});
   }
   return counters;
 }
@@ -54,8 +52,8 @@ void AddCounter(const Counter& counter, profile::SampleSet& samples,
   ForEachCount(samples, results, [&](const std::string& name, uint64_t& number) {
     if (name == counter.name) number += static_cast<uint64_t>(std::llround(counter.value));
   });
-  if (!counter.name.starts_with(kUnresolved)) return;
-  const std::string why = counter.name.substr(kUnresolved.size());
+  if (!counter.name.starts_with(kUnresolvedCounter)) return;
+  const std::string why = counter.name.substr(kUnresolvedCounter.size());
   std::vector<correlate::Unresolved>& all = results.result.unresolved;
   const auto known = std::ranges::find(all, why, &correlate::Unresolved::why);
   if (known == all.end()) {

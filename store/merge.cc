@@ -31,6 +31,9 @@ ClusterSums& operator+=(ClusterSums& sums, const ClusterSums& more) {
   return sums;
 }
 
+// Two numbers as one key.
+uint64_t Pair(uint32_t a, uint32_t b) { return uint64_t{a} << 32 | b; }
+
 // A row that has all samples of a stratum.
 ClusterSums WholeStratum(const correlate::ClusterTotals& totals) {
   return {totals.n, totals.nn, totals.nn};
@@ -72,9 +75,17 @@ absl::Status Merger::Begin(const SliceHead& head, const Dictionary& dictionary) 
   }
   ++out_.slices;
   out_.traced = out_.traced || head.traced;
-  host_ = hosts_.Intern(head.host);
+  const uint32_t host = hosts_.Intern(head.host);
   scale_ = static_cast<double>(out_.clock.hz) / static_cast<double>(head.clock_hz);
-  period_ = head.period * scale_;
+  const double period = head.period * scale_;
+  if (host != host_ || period != period_) {
+    known_places_.clear();
+    strata_of_places_.clear();
+    known_parts_.clear();
+    known_unions_.clear();
+  }
+  host_ = host;
+  period_ = period;
   out_.sampled.end =
       out_.sampled.end + static_cast<Cycles>(static_cast<double>(head.end_ns - head.begin_ns) *
                                              static_cast<double>(out_.clock.hz) / kNsPerSecond);
@@ -104,7 +115,14 @@ Context Merger::ContextOf(ContextNumber number) {
   return context;
 }
 
-uint32_t Merger::StratumOf(VcpuNumber vcpu, ContextNumber number) {
+uint32_t Merger::PlaceOf(VcpuNumber vcpu, ContextNumber number) {
+  const auto next = static_cast<uint32_t>(strata_of_places_.size());
+  const auto [known, is_new] = known_places_.try_emplace(Pair(vcpu.value, number.value), next);
+  if (is_new) strata_of_places_.push_back(NewStratumOf(vcpu, number));
+  return known->second;
+}
+
+uint32_t Merger::NewStratumOf(VcpuNumber vcpu, ContextNumber number) {
   const Context context = ContextOf(number);
   const bool traced = correlate::IsTraced(context.kind);
   const VcpuRef ref = traced ? RefOf(vcpu) : VcpuRef();
@@ -138,18 +156,29 @@ uint32_t Merger::RowOf(VcpuNumber vcpu, const Context& context, const CodeKey& c
   return sums_.rows.Find(key);
 }
 
-Part& Merger::PartOf(VcpuNumber vcpu, ContextNumber context, const CodeKey& code) {
-  const uint32_t row = RowOf(vcpu, ContextOf(context), code);
-  const uint32_t stratum = StratumOf(vcpu, context);
-  Part& part = sums_.rows.parts[sums_.rows.PartOf(row, stratum)];
-  if (sums_.strata.all[stratum].of_vcpu != StratumUnions::kNone) {
-    part.union_number = sums_.strata.unions.UnionNumber(row, RefOf(vcpu));
-  }
-  return part;
+uint32_t Merger::PartOf(VcpuNumber vcpu, ContextNumber context, CodeNumber code) {
+  const auto [known, is_new] = known_parts_.try_emplace(Pair(PlaceOf(vcpu, context), code.value));
+  if (is_new) known->second = NewPartOf(vcpu, context, dictionary_->codes[code]);
+  return known->second;
 }
 
-uint32_t Merger::UnionOf(VcpuNumber vcpu, const CodeKey& code) {
-  return sums_.strata.unions.UnionNumber(RowOf(vcpu, {}, code), RefOf(vcpu));
+uint32_t Merger::NewPartOf(VcpuNumber vcpu, ContextNumber context, const CodeKey& code) {
+  const uint32_t row = RowOf(vcpu, ContextOf(context), code);
+  const uint32_t stratum = StratumOf(vcpu, context);
+  const uint32_t number = sums_.rows.PartOf(row, stratum);
+  if (sums_.strata.all[stratum].of_vcpu != StratumUnions::kNone) {
+    sums_.rows.parts[number].union_number = sums_.strata.unions.UnionNumber(row, RefOf(vcpu));
+  }
+  return number;
+}
+
+uint32_t Merger::UnionOf(VcpuNumber vcpu, CodeNumber code) {
+  const auto [known, is_new] = known_unions_.try_emplace(Pair(vcpu.value, code.value));
+  if (is_new) {
+    known->second =
+        sums_.strata.unions.UnionNumber(RowOf(vcpu, {}, dictionary_->codes[code]), RefOf(vcpu));
+  }
+  return known->second;
 }
 
 Part& Merger::DomainPartOf(VcpuNumber vcpu, uint32_t stratum) {
@@ -179,7 +208,9 @@ void Merger::AddStrata(const std::vector<StratumSums>& strata) {
     if (kind == ContextKind::kTransition) LinkToGuest(more.vcpu, number);
     if (!correlate::IsTraced(kind) || more.totals.n == 0) continue;
     DomainPartOf(more.vcpu, number).sums += WholeStratum(more.totals);
-    if (exact_) PartOf(more.vcpu, more.context, {}).sums += WholeStratum(more.totals);
+    if (!exact_) continue;
+    const uint32_t part = NewPartOf(more.vcpu, more.context, {});
+    sums_.rows.parts[part].sums += WholeStratum(more.totals);
   }
 }
 
@@ -212,16 +243,16 @@ void Merger::AddParts(const SliceSums& sums) {
     const bool traced = correlate::IsTraced(sums_.strata.all[stratum].context.kind);
     if (!traced) DomainPartOf(more.vcpu, stratum).sums += more.sums;
     if (exact_ && traced) continue;  // AddStrata
-    if (more.sums.xx > 0)
-      PartOf(more.vcpu, more.context, dictionary_->codes[more.code]).sums += more.sums;
+    if (more.sums.xx > 0) {
+      sums_.rows.parts[PartOf(more.vcpu, more.context, more.code)].sums += more.sums;
+    }
     const uint32_t of_vcpu = sums_.strata.all[stratum].of_vcpu;
     if (more.union_xn == 0 || of_vcpu == StratumUnions::kNone) continue;
-    sums_.strata.unions.AddProducts(UnionOf(more.vcpu, dictionary_->codes[more.code]), of_vcpu,
-                                    more.union_xn);
+    sums_.strata.unions.AddProducts(UnionOf(more.vcpu, more.code), of_vcpu, more.union_xn);
   }
   if (!has_unions_) return;
   for (const UnionSums& more : sums.unions) {
-    sums_.strata.unions.Add(UnionOf(more.vcpu, dictionary_->codes[more.code]), more.sums);
+    sums_.strata.unions.Add(UnionOf(more.vcpu, more.code), more.sums);
   }
 }
 
@@ -232,9 +263,9 @@ void Merger::AddCrosses(const std::vector<CrossSums>& crosses) {
     }
     if (more.columns != columns_) continue;
     if (more.context != kAllContexts) {
-      PartOf(more.vcpu, more.context, dictionary_->codes[more.code]).sums.xx += more.xx;
+      sums_.rows.parts[PartOf(more.vcpu, more.context, more.code)].sums.xx += more.xx;
     } else if (has_unions_) {
-      sums_.strata.unions.Add(UnionOf(more.vcpu, dictionary_->codes[more.code]), {more.xx, 0});
+      sums_.strata.unions.Add(UnionOf(more.vcpu, more.code), {more.xx, 0});
     }
   }
 }

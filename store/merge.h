@@ -33,7 +33,8 @@ class Merger {
 
   // Adds a slice, whose keys are in the dictionary: the same one in all calls, which may have
   // grown. Errors: InvalidArgument if the slice is of another event than the first one;
-  // ResourceExhausted for more than 65,536 domains of different names. O(sums).
+  // ResourceExhausted for more than 65,536 domains of different names. O(sums); less where slices
+  // of one host follow each other.
   absl::Status Add(const Slice& slice, const Dictionary& dictionary);
 
   // Estimates the profile; called once. Errors: NotFound without a slice; Internal.
@@ -52,11 +53,17 @@ class Merger {
   // Returns what stands for the vCPU of the slice's host in strata.
   VcpuRef RefOf(VcpuNumber vcpu);
   [[nodiscard]] correlate::Context ContextOf(ContextNumber number);
-  uint32_t StratumOf(VcpuNumber vcpu, ContextNumber context);
-  // Returns the part of the row of that code.
-  correlate::Part& PartOf(VcpuNumber vcpu, ContextNumber context, const CodeKey& code);
+  uint32_t StratumOf(VcpuNumber vcpu, ContextNumber context) {
+    return strata_of_places_[PlaceOf(vcpu, context)];
+  }
+  // Returns the number of the vCPU and context together, of this host alone.
+  uint32_t PlaceOf(VcpuNumber vcpu, ContextNumber context);
+  uint32_t NewStratumOf(VcpuNumber vcpu, ContextNumber context);
+  // Returns the number of the part of the row of that code.
+  uint32_t PartOf(VcpuNumber vcpu, ContextNumber context, CodeNumber code);
+  uint32_t NewPartOf(VcpuNumber vcpu, ContextNumber context, const CodeKey& code);
   // Returns the row's union of the vCPU's strata.
-  uint32_t UnionOf(VcpuNumber vcpu, const CodeKey& code);
+  uint32_t UnionOf(VcpuNumber vcpu, CodeNumber code);
   uint32_t RowOf(VcpuNumber vcpu, const correlate::Context& context, const CodeKey& code);
   // Returns what the domain has of the stratum.
   correlate::Part& DomainPartOf(VcpuNumber vcpu, uint32_t stratum);
@@ -81,6 +88,12 @@ class Merger {
   uint32_t host_ = 0;
   double period_ = 1;
   double scale_ = 1;  // from the cycles of its clock to those of the first slice's
+  // What was found for the keys of the slice's host, in slices of the same period: numbers of
+  // places by vCPU and context, their strata, parts by place and code, unions by vCPU and code.
+  absl::flat_hash_map<uint64_t, uint32_t> known_places_;
+  std::vector<uint32_t> strata_of_places_;
+  absl::flat_hash_map<uint64_t, uint32_t> known_parts_;
+  absl::flat_hash_map<uint64_t, uint32_t> known_unions_;
   // Names.
   StringInterner hosts_;
   StringInterner domains_;

@@ -40,9 +40,9 @@ class Store {
   absl::StatusOr<bool> Push(const Slice& slice, const Dictionary& dictionary);
   // Returns the heads of the selected slices, in the order of time.
   virtual absl::StatusOr<std::vector<SliceHead>> Heads(const Selection& selection) = 0;
-  // Calls visit(slice, dictionary) for each selected slice in the order of time, with one
-  // dictionary that grows. Ends at the first error of `visit`, and returns it. Errors:
-  // InvalidArgument as CheckSlice: the store is damaged. O(the slices' sums).
+  // Calls visit(slice, dictionary) for each selected slice, host by host and each host's in the
+  // order of time, with one dictionary that grows. Ends at the first error of `visit`, and returns
+  // it. Errors: InvalidArgument as CheckSlice: the store is damaged. O(the slices' sums).
   absl::Status Read(const Selection& selection, const SliceVisitor& visit);
   // Removes the selected slices, and gives their space back. Returns their number. O(store).
   virtual absl::StatusOr<uint64_t> Remove(const Selection& selection) = 0;

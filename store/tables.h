@@ -13,13 +13,16 @@
 namespace xenoscope::store {
 
 // Table<Sums> has the table's name, its columns with those of the key first, the member of
-// SliceSums that has its rows, and a row's fields in the order of the columns.
+// SliceSums that has its rows, and a row's fields in the order of the columns. Sums of a table that
+// is not kExact say only how uncertain something is, or are few samples in parts: a back end may
+// round them to 24 significant bits.
 template <typename Sums>
 struct Table;
 
 template <>
 struct Table<StratumSums> {
   static constexpr std::string_view kName = "stratum";
+  static constexpr bool kExact = true;
   static constexpr size_t kKeys = 2;
   static constexpr std::array<std::string_view, 7> kColumns = {
       "vcpu", "context", "cycles", "stays", "n", "nn", "clusters"};
@@ -33,6 +36,7 @@ struct Table<StratumSums> {
 template <>
 struct Table<VcpuSums> {
   static constexpr std::string_view kName = "vcpu_sum";
+  static constexpr bool kExact = true;
   static constexpr size_t kKeys = 1;
   static constexpr std::array<std::string_view, 13> kColumns = {
       "vcpu",   "clusters", "samples",  "squares",        "traced_squares", "xen_x",       "xen_xx",
@@ -49,6 +53,7 @@ struct Table<VcpuSums> {
 template <>
 struct Table<PairSums> {
   static constexpr std::string_view kName = "stratum_pair";
+  static constexpr bool kExact = false;
   static constexpr size_t kKeys = 3;
   static constexpr std::array<std::string_view, 4> kColumns = {"vcpu", "a", "b", "nn"};
   static constexpr auto kRows = &SliceSums::pairs;
@@ -58,6 +63,7 @@ struct Table<PairSums> {
 template <>
 struct Table<PartSums> {
   static constexpr std::string_view kName = "part";
+  static constexpr bool kExact = false;
   static constexpr size_t kKeys = 3;
   static constexpr std::array<std::string_view, 7> kColumns = {"vcpu", "context", "code",    "x",
                                                                "xx",   "xn",      "union_xn"};
@@ -71,6 +77,7 @@ struct Table<PartSums> {
 template <>
 struct Table<UnionSums> {
   static constexpr std::string_view kName = "code_sum";
+  static constexpr bool kExact = false;
   static constexpr size_t kKeys = 2;
   static constexpr std::array<std::string_view, 4> kColumns = {"vcpu", "code", "xx", "xn"};
   static constexpr auto kRows = &SliceSums::unions;
@@ -82,6 +89,7 @@ struct Table<UnionSums> {
 template <>
 struct Table<CrossSums> {
   static constexpr std::string_view kName = "cross_sum";
+  static constexpr bool kExact = false;
   static constexpr size_t kKeys = 4;
   static constexpr std::array<std::string_view, 5> kColumns = {"columns", "vcpu", "context", "code",
                                                                "xx"};
@@ -94,6 +102,7 @@ struct Table<CrossSums> {
 template <>
 struct Table<Counter> {
   static constexpr std::string_view kName = "counter";
+  static constexpr bool kExact = true;
   static constexpr size_t kKeys = 1;
   static constexpr std::array<std::string_view, 2> kColumns = {"name", "value"};
   static constexpr auto kRows = &SliceSums::counters;

@@ -57,6 +57,12 @@ Statement& Statement::Bind(std::string_view text) {
   return *this;
 }
 
+Statement& Statement::Bind(Bytes bytes) {
+  sqlite3_bind_blob64(statement_.get(), next_parameter_++, bytes.data(), bytes.size(),
+                      SQLITE_STATIC);
+  return *this;
+}
+
 absl::StatusOr<bool> Statement::Step() {
   const int result = sqlite3_step(statement_.get());
   if (result == SQLITE_ROW) return true;
@@ -74,10 +80,12 @@ absl::Status Statement::Run() {
               : absl::OkStatus();
 }
 
-std::string Statement::Text(int column) const {
-  const void* const text = sqlite3_column_blob(statement_.get(), column);
+std::string Statement::Text(int column) const { return std::string(AsText(Blob(column))); }
+
+Bytes Statement::Blob(int column) const {
+  const void* const bytes = sqlite3_column_blob(statement_.get(), column);
   const auto size = static_cast<size_t>(sqlite3_column_bytes(statement_.get(), column));
-  return text == nullptr ? std::string() : std::string(static_cast<const char*>(text), size);
+  return {static_cast<const std::byte*>(bytes), bytes == nullptr ? 0 : size};
 }
 
 absl::StatusOr<Connection> Connection::Open(const std::string& path, Access access) {

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/bytes.h"
 #include "store/store.h"
 
 namespace xenoscope::store {
@@ -23,6 +24,8 @@ class Statement {
   Statement& Bind(int64_t number);
   Statement& Bind(double number);
   Statement& Bind(std::string_view text);
+  // The bytes are not copied: they must stay until the statement has run.
+  Statement& Bind(Bytes bytes);
   // Takes the next row. Returns whether there is one; if not, the statement can be bound anew.
   absl::StatusOr<bool> Step();
   // Runs a statement that returns no rows.
@@ -36,6 +39,8 @@ class Statement {
     return sqlite3_column_double(statement_.get(), column);
   }
   [[nodiscard]] std::string Text(int column) const;
+  // Valid until the next Step.
+  [[nodiscard]] Bytes Blob(int column) const;
 
  private:
   friend class Connection;

@@ -1,223 +1,241 @@
 #include "store/sqlite/removal.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "base/error.h"
 #include "base/mode.h"
+#include "store/counters.h"
+#include "store/sqlite/packed_sums.h"
+#include "store/sqlite/sqlite_dictionary.h"
 #include "store/tables.h"
 
 namespace xenoscope::store {
 namespace {
 
-// What is to be changed: slices, and for each number of a key that goes the one in its place.
+// The entries that are kept, by table.
 constexpr char kTemporaryTables[] = R"sql(
-DROP TABLE IF EXISTS temp.chosen;
-DROP TABLE IF EXISTS temp.new_vcpu;
-DROP TABLE IF EXISTS temp.new_code;
-DROP TABLE IF EXISTS temp.new_name;
-CREATE TEMP TABLE chosen(slice INTEGER PRIMARY KEY);
-CREATE TEMP TABLE new_vcpu(old INTEGER PRIMARY KEY, new INTEGER);
-CREATE TEMP TABLE new_code(old INTEGER PRIMARY KEY, new INTEGER);
-CREATE TEMP TABLE new_name(old INTEGER PRIMARY KEY, new INTEGER);
+DROP TABLE IF EXISTS temp.kept_vcpu;
+DROP TABLE IF EXISTS temp.kept_context;
+DROP TABLE IF EXISTS temp.kept_code;
+DROP TABLE IF EXISTS temp.kept_name;
+CREATE TEMP TABLE kept_vcpu(id INTEGER PRIMARY KEY);
+CREATE TEMP TABLE kept_context(id INTEGER PRIMARY KEY);
+CREATE TEMP TABLE kept_code(id INTEGER PRIMARY KEY);
+CREATE TEMP TABLE kept_name(id INTEGER PRIMARY KEY);
 )sql";
 
-// The keys that nothing refers to, names last, since keys refer to these.
-constexpr char kDropUnusedCodes[] = R"sql(
-DELETE FROM code WHERE id NOT IN
-  (SELECT code FROM part UNION SELECT code FROM code_sum UNION SELECT code FROM cross_sum);
-)sql";
-constexpr char kDropUnusedNames[] = R"sql(
+// Names last, since keys refer to these.
+constexpr char kDropOthers[] = R"sql(
+DELETE FROM vcpu WHERE id NOT IN (SELECT id FROM kept_vcpu);
+DELETE FROM context WHERE id NOT IN (SELECT id FROM kept_context);
+DELETE FROM code WHERE id NOT IN (SELECT id FROM kept_code);
 DELETE FROM name WHERE id NOT IN
-  (SELECT host FROM slice UNION SELECT event FROM slice UNION SELECT domain FROM vcpu
-   UNION SELECT exit FROM context UNION SELECT image FROM code UNION SELECT function FROM code
-   UNION SELECT name FROM counter);
+  (SELECT id FROM kept_name UNION SELECT host FROM slice UNION SELECT event FROM slice
+   UNION SELECT domain FROM vcpu UNION SELECT exit FROM context UNION SELECT image FROM code
+   UNION SELECT function FROM code);
 )sql";
 
-// Codes are of one mode, image and function, or of some of these (CrossSums).
-constexpr char kCodesOfDomain[] = R"sql(
-INSERT INTO new_code SELECT DISTINCT code, code FROM
-  (SELECT slice, vcpu, code FROM part UNION ALL SELECT slice, vcpu, code FROM code_sum
-   UNION ALL SELECT slice, vcpu, code FROM cross_sum)
-  WHERE slice IN (SELECT slice FROM chosen) AND vcpu IN (SELECT old FROM new_vcpu);
-)sql";
-constexpr char kNewCodes[] = R"sql(
-INSERT OR IGNORE INTO code(mode, image, function)
-  SELECT code.mode, coalesce(image.new, code.image), coalesce(function.new, code.function)
-  FROM new_code JOIN code ON code.id = new_code.old
-  LEFT JOIN new_name AS image ON image.old = code.image
-  LEFT JOIN new_name AS function ON function.old = code.function;
-UPDATE new_code SET new =
-  (SELECT named.id FROM code JOIN code AS named ON named.mode = code.mode
-     AND named.image = coalesce((SELECT new FROM new_name WHERE old = code.image), code.image)
-     AND named.function =
-       coalesce((SELECT new FROM new_name WHERE old = code.function), code.function)
-   WHERE code.id = new_code.old);
-)sql";
+// Notes the numbers in the file of all these keys.
+template <typename Key>
+absl::Status Keep(const Connection& connection, std::string_view table, KeyWriter& writer,
+                  const std::vector<Key>& keys) {
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      Statement add, connection.Prepare(fmt::format("INSERT INTO kept_{} VALUES(?)", table)));
+  for (const Key& key : keys) {
+    XENOSCOPE_ASSIGN_OR_RETURN(const int64_t id, writer.IdOf(key));
+    XENOSCOPE_RETURN_IF_ERROR(add.Bind(id).Run());
+  }
+  return absl::OkStatus();
+}
 
-template <typename Sums>
-bool HasKey(std::string_view key) {
-  const auto& columns = Table<Sums>::kColumns;
-  const auto end = columns.begin() + Table<Sums>::kKeys;
-  return std::find(columns.begin(), end, key) != end;
+// All numbers of a table of keys.
+template <typename Key, typename Number>
+std::vector<Number> NumbersOf(const KeyTable<Key, Number>& keys) {
+  std::vector<Number> numbers;
+  for (uint32_t i = 0; i < keys.all().size(); ++i) numbers.push_back({i});
+  return numbers;
+}
+
+absl::StatusOr<std::vector<int64_t>> AllSlices(const Connection& connection) {
+  XENOSCOPE_ASSIGN_OR_RETURN(Statement select, connection.Prepare("SELECT slice FROM sums"));
+  std::vector<int64_t> slices;
+  while (true) {
+    XENOSCOPE_ASSIGN_OR_RETURN(const bool found, select.Step());
+    if (!found) return slices;
+    slices.push_back(select.Integer(0));
+  }
 }
 
 absl::Status DropUnusedKeys(const Connection& connection) {
-  std::vector<std::string> vcpus;
-  std::vector<std::string> contexts;
-  ForEachTable([&]<typename Sums>() {
-    const std::string_view table = Table<Sums>::kName;
-    if (HasKey<Sums>("vcpu")) vcpus.push_back(fmt::format("SELECT vcpu FROM {}", table));
-    for (const char* const key : {"context", "a", "b"}) {
-      if (HasKey<Sums>(key)) contexts.push_back(fmt::format("SELECT {} FROM {}", key, table));
+  // A dictionary has what has been read, so in the end all that is used.
+  Dictionary dictionary;
+  XENOSCOPE_ASSIGN_OR_RETURN(KeyReader keys, KeyReader::Make(connection, dictionary));
+  XENOSCOPE_ASSIGN_OR_RETURN(PackedReader packed, PackedReader::Make(connection));
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<int64_t> slices, AllSlices(connection));
+  absl::flat_hash_set<std::string> counters;
+  SliceSums sums;
+  for (const int64_t slice : slices) {
+    XENOSCOPE_RETURN_IF_ERROR(packed.Read(slice, keys, sums));
+    for (const Counter& counter : sums.counters) counters.insert(counter.name);
+  }
+  XENOSCOPE_RETURN_IF_ERROR(connection.Run(kTemporaryTables));
+  XENOSCOPE_ASSIGN_OR_RETURN(KeyWriter writer, KeyWriter::Make(connection, dictionary));
+  XENOSCOPE_RETURN_IF_ERROR(Keep(connection, "vcpu", writer, NumbersOf(dictionary.vcpus)));
+  XENOSCOPE_RETURN_IF_ERROR(Keep(connection, "context", writer, NumbersOf(dictionary.contexts)));
+  XENOSCOPE_RETURN_IF_ERROR(Keep(connection, "code", writer, NumbersOf(dictionary.codes)));
+  XENOSCOPE_RETURN_IF_ERROR(
+      Keep(connection, "name", writer, std::vector<std::string>(counters.begin(), counters.end())));
+  return connection.Run(kDropOthers);
+}
+
+// Finds names that say nothing, which nothing has yet: "(removed 17)".
+class EmptyNames {
+ public:
+  static absl::StatusOr<EmptyNames> Make(const Connection& connection) {
+    XENOSCOPE_ASSIGN_OR_RETURN(const int64_t next,
+                               connection.Number("SELECT coalesce(max(id), 0) + 1 FROM name"));
+    XENOSCOPE_ASSIGN_OR_RETURN(Statement find,
+                               connection.Prepare("SELECT count(*) FROM name WHERE text = ?"));
+    return EmptyNames(next, std::move(find));
+  }
+  absl::StatusOr<std::string> Next() {
+    while (true) {
+      std::string text = fmt::format("(removed {})", next_++);
+      XENOSCOPE_RETURN_IF_ERROR(find_.Bind(std::string_view(text)).Step().status());
+      const bool is_free = find_.Integer(0) == 0;
+      XENOSCOPE_RETURN_IF_ERROR(find_.Step().status());
+      if (is_free) return text;
+    }
+  }
+
+ private:
+  EmptyNames(int64_t next, Statement find) : next_(next), find_(std::move(find)) {}
+  int64_t next_;
+  Statement find_;
+};
+
+// Renames what slices have of a domain: other names, one for one, so that no two rows become one
+// and all sums stay as they are.
+class DomainEraser {
+ public:
+  static absl::StatusOr<DomainEraser> Make(const Connection& connection, std::string domain) {
+    XENOSCOPE_ASSIGN_OR_RETURN(EmptyNames names, EmptyNames::Make(connection));
+    DomainEraser eraser(std::move(domain), std::move(names));
+    XENOSCOPE_ASSIGN_OR_RETURN(eraser.new_domain_, eraser.names_.Next());
+    XENOSCOPE_RETURN_IF_ERROR(eraser.KeepNamesOfXen(connection));
+    return eraser;
+  }
+
+  // Changes the sums. Returns whether they have the domain.
+  absl::StatusOr<bool> Erase(SliceSums& sums, Dictionary& dictionary) {
+    bool found = false;
+    const absl::Status erased = ForEachTable([&]<typename Sums>() {
+      if constexpr (requires(Sums row) { row.vcpu; }) {
+        for (Sums& row : sums.*Table<Sums>::kRows) {
+          if (row.vcpu == kAllVcpus || dictionary.vcpus[row.vcpu].domain != domain_) continue;
+          found = true;
+          XENOSCOPE_RETURN_IF_ERROR(EraseRow(row, dictionary));
+        }
+      }
+      return absl::OkStatus();
+    });
+    if (!erased.ok()) return erased;
+    if (!found) return false;
+    for (Counter& counter : sums.counters) {
+      if (!counter.name.starts_with(kUnresolvedCounter) ||
+          counter.name.find(domain_) == std::string::npos) {
+        continue;
+      }
+      XENOSCOPE_ASSIGN_OR_RETURN(const std::string name, NewName(counter.name));
+      counter.name = std::string(kUnresolvedCounter) + name;
+    }
+    return true;
+  }
+
+ private:
+  DomainEraser(std::string domain, EmptyNames names)
+      : domain_(std::move(domain)), names_(std::move(names)) {}
+
+  absl::Status KeepNamesOfXen(const Connection& connection) {
+    XENOSCOPE_ASSIGN_OR_RETURN(
+        Statement select,
+        connection.Prepare("SELECT text FROM name WHERE id IN (SELECT image FROM code WHERE mode = "
+                           "?1 UNION SELECT function FROM code WHERE mode = ?1)"));
+    select.Bind(static_cast<int64_t>(Mode::kXen));
+    new_names_[""] = "";
+    while (true) {
+      XENOSCOPE_ASSIGN_OR_RETURN(const bool found, select.Step());
+      if (!found) return absl::OkStatus();
+      const std::string name = select.Text(0);
+      new_names_[name] = name;
+    }
+  }
+
+  absl::StatusOr<std::string> NewName(const std::string& name) {
+    const auto known = new_names_.find(name);
+    if (known != new_names_.end()) return known->second;
+    XENOSCOPE_ASSIGN_OR_RETURN(std::string text, names_.Next());
+    return new_names_[name] = std::move(text);
+  }
+
+  template <typename Sums>
+  absl::Status EraseRow(Sums& row, Dictionary& dictionary) {
+    row.vcpu = dictionary.vcpus.Intern({new_domain_, dictionary.vcpus[row.vcpu].number});
+    if constexpr (requires { row.code; }) {
+      CodeKey code = dictionary.codes[row.code];
+      XENOSCOPE_ASSIGN_OR_RETURN(code.image, NewName(code.image));
+      XENOSCOPE_ASSIGN_OR_RETURN(code.function, NewName(code.function));
+      row.code = dictionary.codes.Intern(code);
     }
     return absl::OkStatus();
-  }).IgnoreError();
-  const std::string sql = fmt::format(
-      "DELETE FROM vcpu WHERE id NOT IN ({}); DELETE FROM context WHERE id NOT IN ({});",
-      fmt::join(vcpus, " UNION "), fmt::join(contexts, " UNION "));
-  XENOSCOPE_RETURN_IF_ERROR(connection.Run(sql.c_str()));
-  XENOSCOPE_RETURN_IF_ERROR(connection.Run(kDropUnusedCodes));
-  return connection.Run(kDropUnusedNames);
-}
-
-absl::Status Choose(const Connection& connection, const std::vector<int64_t>& slices) {
-  XENOSCOPE_RETURN_IF_ERROR(connection.Run(kTemporaryTables));
-  XENOSCOPE_ASSIGN_OR_RETURN(Statement add, connection.Prepare("INSERT INTO chosen VALUES(?)"));
-  for (const int64_t slice : slices) XENOSCOPE_RETURN_IF_ERROR(add.Bind(slice).Run());
-  return absl::OkStatus();
-}
-
-// Adds a name that says nothing, which nothing has yet. Returns its number.
-absl::StatusOr<int64_t> AddEmptyName(const Connection& connection) {
-  XENOSCOPE_ASSIGN_OR_RETURN(int64_t number,
-                             connection.Number("SELECT coalesce(max(id), 0) + 1 FROM name"));
-  XENOSCOPE_ASSIGN_OR_RETURN(Statement find,
-                             connection.Prepare("SELECT count(*) FROM name WHERE text = ?"));
-  std::string text;
-  for (;; ++number) {
-    text = fmt::format("(removed {})", number);
-    XENOSCOPE_RETURN_IF_ERROR(find.Bind(std::string_view(text)).Step().status());
-    const bool is_free = find.Integer(0) == 0;
-    XENOSCOPE_RETURN_IF_ERROR(find.Step().status());
-    if (is_free) break;
   }
-  XENOSCOPE_ASSIGN_OR_RETURN(Statement add, connection.Prepare("INSERT INTO name(text) VALUES(?)"));
-  XENOSCOPE_RETURN_IF_ERROR(add.Bind(std::string_view(text)).Run());
-  return connection.LastRowId();
-}
 
-// Notes for each vCPU of the domain the one in its place.
-absl::Status ReplaceVcpus(const Connection& connection, const std::string& domain) {
-  XENOSCOPE_ASSIGN_OR_RETURN(const int64_t name, AddEmptyName(connection));
-  XENOSCOPE_ASSIGN_OR_RETURN(
-      Statement add,
-      connection.Prepare("INSERT INTO vcpu(domain, number) SELECT ?, number FROM vcpu "
-                         "WHERE domain = (SELECT id FROM name WHERE text = ?)"));
-  XENOSCOPE_RETURN_IF_ERROR(add.Bind(name).Bind(std::string_view(domain)).Run());
-  XENOSCOPE_ASSIGN_OR_RETURN(
-      Statement note,
-      connection.Prepare("INSERT INTO new_vcpu SELECT vcpu.id, other.id FROM vcpu "
-                         "JOIN vcpu AS other ON other.number = vcpu.number AND other.domain = ? "
-                         "WHERE vcpu.domain = (SELECT id FROM name WHERE text = ?)"));
-  return note.Bind(name).Bind(std::string_view(domain)).Run();
-}
-
-// Gives each of the names that a statement selects another one.
-absl::Status ReplaceNames(const Connection& connection, Statement select) {
-  std::vector<int64_t> names;
-  while (true) {
-    XENOSCOPE_ASSIGN_OR_RETURN(const bool found, select.Step());
-    if (!found) break;
-    names.push_back(select.Integer(0));
-  }
-  XENOSCOPE_ASSIGN_OR_RETURN(Statement note,
-                             connection.Prepare("INSERT OR IGNORE INTO new_name VALUES(?, ?)"));
-  for (const int64_t old : names) {
-    XENOSCOPE_ASSIGN_OR_RETURN(const int64_t name, AddEmptyName(connection));
-    XENOSCOPE_RETURN_IF_ERROR(note.Bind(old).Bind(name).Run());
-  }
-  return absl::OkStatus();
-}
-
-// Notes for each code of the domain the one in its place: of other names, one for one, so that no
-// two rows become one and all sums stay as they are.
-absl::Status ReplaceCodes(const Connection& connection) {
-  XENOSCOPE_RETURN_IF_ERROR(connection.Run(kCodesOfDomain));
-  XENOSCOPE_ASSIGN_OR_RETURN(
-      Statement names,
-      connection.Prepare(fmt::format(
-          "SELECT id FROM name WHERE text <> '' AND id IN "
-          "(SELECT image FROM code JOIN new_code ON old = code.id "
-          "UNION SELECT function FROM code JOIN new_code ON old = code.id) AND id NOT IN "
-          "(SELECT image FROM code WHERE mode = {0} UNION SELECT function FROM code WHERE mode = "
-          "{0})",
-          static_cast<int>(Mode::kXen))));
-  XENOSCOPE_RETURN_IF_ERROR(ReplaceNames(connection, std::move(names)));
-  return connection.Run(kNewCodes);
-}
-
-// Replaces the reasons why samples of the domain have no function: "no symbols for web".
-absl::Status ReplaceReasons(const Connection& connection, const std::string& domain) {
-  XENOSCOPE_ASSIGN_OR_RETURN(
-      Statement names,
-      connection.Prepare("SELECT DISTINCT name.id FROM name JOIN counter ON counter.name = name.id "
-                         "WHERE slice IN (SELECT slice FROM chosen) AND text LIKE 'unresolved.%' "
-                         "AND instr(text, ?) > 0"));
-  names.Bind(std::string_view(domain));
-  XENOSCOPE_RETURN_IF_ERROR(ReplaceNames(connection, std::move(names)));
-  XENOSCOPE_RETURN_IF_ERROR(connection.Run(
-      "UPDATE name SET text = 'unresolved.' || text WHERE id IN (SELECT new_name.new FROM new_name "
-      "JOIN counter ON counter.name = new_name.old)"));
-  return connection.Run(
-      "UPDATE counter SET name = (SELECT new FROM new_name WHERE old = name) "
-      "WHERE slice IN (SELECT slice FROM chosen) AND name IN (SELECT old FROM new_name)");
-}
-
-absl::Status UpdateRows(const Connection& connection) {
-  return ForEachTable([&]<typename Sums>() {
-    if (!HasKey<Sums>("vcpu")) return absl::OkStatus();
-    std::string sql = fmt::format("UPDATE {} SET ", Table<Sums>::kName);
-    if (HasKey<Sums>("code")) sql += "code = (SELECT new FROM new_code WHERE old = code), ";
-    sql +=
-        "vcpu = (SELECT new FROM new_vcpu WHERE old = vcpu) "
-        "WHERE slice IN (SELECT slice FROM chosen) AND vcpu IN (SELECT old FROM new_vcpu)";
-    return connection.Run(sql.c_str());
-  });
-}
+  std::string domain_;
+  std::string new_domain_;
+  EmptyNames names_;
+  absl::flat_hash_map<std::string, std::string> new_names_;
+};
 
 }  // namespace
 
 absl::Status RemoveSlices(const Connection& connection, const std::vector<int64_t>& slices) {
-  XENOSCOPE_RETURN_IF_ERROR(Choose(connection, slices));
-  XENOSCOPE_RETURN_IF_ERROR(ForEachTable([&]<typename Sums>() {
-    return connection.Run(
-        fmt::format("DELETE FROM {} WHERE slice IN (SELECT slice FROM chosen)", Table<Sums>::kName)
-            .c_str());
-  }));
-  XENOSCOPE_RETURN_IF_ERROR(
-      connection.Run("DELETE FROM slice WHERE id IN (SELECT slice FROM chosen)"));
+  for (const char* const sql :
+       {"DELETE FROM sums WHERE slice = ?", "DELETE FROM slice WHERE id = ?"}) {
+    XENOSCOPE_ASSIGN_OR_RETURN(Statement remove, connection.Prepare(sql));
+    for (const int64_t slice : slices) XENOSCOPE_RETURN_IF_ERROR(remove.Bind(slice).Run());
+  }
   return DropUnusedKeys(connection);
 }
 
 absl::StatusOr<uint64_t> EraseDomainNames(const Connection& connection,
                                           const std::vector<int64_t>& slices,
                                           const std::string& domain) {
-  XENOSCOPE_RETURN_IF_ERROR(Choose(connection, slices));
-  XENOSCOPE_RETURN_IF_ERROR(ReplaceVcpus(connection, domain));
-  XENOSCOPE_ASSIGN_OR_RETURN(
-      const int64_t having,
-      connection.Number("SELECT count(DISTINCT slice) FROM vcpu_sum WHERE slice IN (SELECT slice "
-                        "FROM chosen) AND vcpu IN (SELECT old FROM new_vcpu)"));
+  Dictionary dictionary;
+  XENOSCOPE_ASSIGN_OR_RETURN(KeyReader keys, KeyReader::Make(connection, dictionary));
+  XENOSCOPE_ASSIGN_OR_RETURN(KeyWriter writer, KeyWriter::Make(connection, dictionary));
+  XENOSCOPE_ASSIGN_OR_RETURN(PackedReader packed, PackedReader::Make(connection));
+  XENOSCOPE_ASSIGN_OR_RETURN(Statement update,
+                             connection.Prepare("UPDATE sums SET packed = ? WHERE slice = ?"));
+  XENOSCOPE_ASSIGN_OR_RETURN(DomainEraser eraser, DomainEraser::Make(connection, domain));
+  uint64_t having = 0;
+  SliceSums sums;
+  for (const int64_t slice : slices) {
+    XENOSCOPE_RETURN_IF_ERROR(packed.Read(slice, keys, sums));
+    XENOSCOPE_ASSIGN_OR_RETURN(const bool found, eraser.Erase(sums, dictionary));
+    if (!found) continue;
+    ++having;
+    XENOSCOPE_ASSIGN_OR_RETURN(const std::string bytes, Pack(sums, writer));
+    XENOSCOPE_RETURN_IF_ERROR(update.Bind(AsBytes(bytes)).Bind(slice).Run());
+  }
   if (having == 0) return NotFoundError("none of these slices has a domain '{}'", domain);
-  XENOSCOPE_RETURN_IF_ERROR(ReplaceCodes(connection));
-  XENOSCOPE_RETURN_IF_ERROR(UpdateRows(connection));
-  XENOSCOPE_RETURN_IF_ERROR(ReplaceReasons(connection, domain));
   XENOSCOPE_RETURN_IF_ERROR(DropUnusedKeys(connection));
-  return static_cast<uint64_t>(having);
+  return having;
 }
 
 }  // namespace xenoscope::store

@@ -11,13 +11,16 @@
 namespace xenoscope::store {
 namespace {
 
+// An entry that has not been looked up yet. No dictionary has so many.
+constexpr uint32_t kUnknown = ~uint32_t{0};
+
 // A remembered number; 0 where there is none yet.
-int64_t& At(std::vector<int64_t>& ids, uint32_t number) {
+EntryId& At(std::vector<EntryId>& ids, uint32_t number) {
   if (number >= ids.size()) ids.resize(number + 1);
   return ids[number];
 }
 
-absl::Status NoEntry(std::string_view table, int64_t id) {
+absl::Status NoEntry(std::string_view table, EntryId id) {
   return InvalidError("the store is damaged: the table {} has no good entry {}", table, id);
 }
 
@@ -58,30 +61,34 @@ absl::StatusOr<KeyWriter> KeyWriter::Make(const Connection& connection,
 }
 
 template <typename... Values>
-absl::StatusOr<int64_t> KeyWriter::FindOrAdd(Entry& entry, const Values&... values) {
+absl::StatusOr<EntryId> KeyWriter::FindOrAdd(Entry& entry, const Values&... values) {
   (entry.find.Bind(values), ...);
   XENOSCOPE_ASSIGN_OR_RETURN(const bool found, entry.find.Step());
+  int64_t id = 0;
   if (found) {
-    const int64_t id = entry.find.Integer(0);
+    id = entry.find.Integer(0);
     XENOSCOPE_RETURN_IF_ERROR(entry.find.Step().status());
-    return id;
+  } else {
+    (entry.add.Bind(values), ...);
+    XENOSCOPE_RETURN_IF_ERROR(entry.add.Run());
+    id = connection_.LastRowId();
   }
-  (entry.add.Bind(values), ...);
-  XENOSCOPE_RETURN_IF_ERROR(entry.add.Run());
-  return connection_.LastRowId();
+  if (id > 0 && id <= kMaxEntryId) return static_cast<EntryId>(id);
+  return ExhaustedError("the store has more than {} names of one kind; push to a new file",
+                        kMaxEntryId);
 }
 
-absl::StatusOr<int64_t> KeyWriter::IdOf(const std::string& name) {
+absl::StatusOr<EntryId> KeyWriter::IdOf(const std::string& name) {
   const auto known = names_.find(name);
   if (known != names_.end()) return known->second;
-  XENOSCOPE_ASSIGN_OR_RETURN(const int64_t id, FindOrAdd(name_, std::string_view(name)));
+  XENOSCOPE_ASSIGN_OR_RETURN(const EntryId id, FindOrAdd(name_, std::string_view(name)));
   names_[name] = id;
   return id;
 }
 
-absl::StatusOr<int64_t> KeyWriter::IdOf(VcpuNumber vcpu) {
+absl::StatusOr<EntryId> KeyWriter::IdOf(VcpuNumber vcpu) {
   if (vcpu == kAllVcpus) return 0;
-  int64_t& id = At(vcpus_, vcpu.value);
+  EntryId& id = At(vcpus_, vcpu.value);
   if (id != 0) return id;
   const VcpuKey& key = dictionary_.vcpus[vcpu];
   XENOSCOPE_ASSIGN_OR_RETURN(const int64_t domain, IdOf(key.domain));
@@ -89,9 +96,9 @@ absl::StatusOr<int64_t> KeyWriter::IdOf(VcpuNumber vcpu) {
   return id;
 }
 
-absl::StatusOr<int64_t> KeyWriter::IdOf(ContextNumber context) {
+absl::StatusOr<EntryId> KeyWriter::IdOf(ContextNumber context) {
   if (context == kAllContexts) return 0;
-  int64_t& id = At(contexts_, context.value);
+  EntryId& id = At(contexts_, context.value);
   if (id != 0) return id;
   const ContextKey& key = dictionary_.contexts[context];
   XENOSCOPE_ASSIGN_OR_RETURN(const int64_t exit, IdOf(key.exit));
@@ -100,8 +107,8 @@ absl::StatusOr<int64_t> KeyWriter::IdOf(ContextNumber context) {
   return id;
 }
 
-absl::StatusOr<int64_t> KeyWriter::IdOf(CodeNumber code) {
-  int64_t& id = At(codes_, code.value);
+absl::StatusOr<EntryId> KeyWriter::IdOf(CodeNumber code) {
+  EntryId& id = At(codes_, code.value);
   if (id != 0) return id;
   const CodeKey& key = dictionary_.codes[code];
   XENOSCOPE_ASSIGN_OR_RETURN(const int64_t image, IdOf(key.image));
@@ -132,10 +139,10 @@ absl::StatusOr<KeyReader> KeyReader::Make(const Connection& connection, Dictiona
                    std::move(code));
 }
 
-absl::Status KeyReader::Read(int64_t id, std::string& name) {
+absl::Status KeyReader::Read(EntryId id, std::string& name) {
   const auto [known, is_new] = names_.try_emplace(id);
   if (is_new) {
-    XENOSCOPE_ASSIGN_OR_RETURN(const bool found, name_.Bind(id).Step());
+    XENOSCOPE_ASSIGN_OR_RETURN(const bool found, name_.Bind(int64_t{id}).Step());
     // Names are bounded when they are written, but the file may be from anywhere.
     if (found) known->second = BoundedName(name_.Text(0));
     if (!found) return NoEntry("name", id);
@@ -145,61 +152,74 @@ absl::Status KeyReader::Read(int64_t id, std::string& name) {
   return absl::OkStatus();
 }
 
-absl::Status KeyReader::Read(int64_t id, VcpuNumber& vcpu) {
+absl::Status KeyReader::ReadName(int64_t id, std::string& name) {
+  if (id > 0 && id <= kMaxEntryId) return Read(static_cast<EntryId>(id), name);
+  return InvalidError("the store is damaged: there is no name {}", id);
+}
+
+absl::Status KeyReader::Find(EntryId id, VcpuKey& key) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const bool found, vcpu_.Bind(int64_t{id}).Step());
+  if (!found) return NoEntry("vcpu", id);
+  const int64_t domain = vcpu_.Integer(0);
+  key.number = static_cast<uint32_t>(vcpu_.Integer(1));
+  XENOSCOPE_RETURN_IF_ERROR(vcpu_.Step().status());
+  return ReadName(domain, key.domain);
+}
+
+absl::Status KeyReader::Find(EntryId id, ContextKey& key) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const bool found, context_.Bind(int64_t{id}).Step());
+  constexpr auto kLastKind = static_cast<int64_t>(correlate::ContextKind::kSwitch);
+  if (!found || context_.Integer(0) < 0 || context_.Integer(0) > kLastKind) {
+    return NoEntry("context", id);
+  }
+  const int64_t exit = context_.Integer(1);
+  key.kind = static_cast<correlate::ContextKind>(context_.Integer(0));
+  key.has_both_modes = context_.Integer(2) != 0;
+  XENOSCOPE_RETURN_IF_ERROR(context_.Step().status());
+  return ReadName(exit, key.exit);
+}
+
+absl::Status KeyReader::Find(EntryId id, CodeKey& key) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const bool found, code_.Bind(int64_t{id}).Step());
+  if (!found || code_.Integer(0) < 0 || code_.Integer(0) > static_cast<int64_t>(Mode::kXen)) {
+    return NoEntry("code", id);
+  }
+  key.mode = static_cast<Mode>(code_.Integer(0));
+  const int64_t image = code_.Integer(1);
+  const int64_t function = code_.Integer(2);
+  XENOSCOPE_RETURN_IF_ERROR(code_.Step().status());
+  XENOSCOPE_RETURN_IF_ERROR(ReadName(image, key.image));
+  return ReadName(function, key.function);
+}
+
+template <typename Key, typename Number>
+absl::Status KeyReader::Read(EntryId id, KeyTable<Key, Number>& keys, std::vector<Number>& known,
+                             Number& number) {
+  if (id < known.size() && known[id].value != kUnknown) [[likely]] {
+    number = known[id];
+    return absl::OkStatus();
+  }
+  Key key;
+  XENOSCOPE_RETURN_IF_ERROR(Find(id, key));
+  // No entry has a number beyond the bound: what the file says is no reason to use memory.
+  if (id > kMaxEntryId) return InvalidError("the store is damaged: an entry has number {}", id);
+  if (id >= known.size()) known.resize(id + 1, Number{kUnknown});
+  number = known[id] = keys.Intern(key);
+  return absl::OkStatus();
+}
+
+absl::Status KeyReader::Read(EntryId id, VcpuNumber& vcpu) {
   vcpu = kAllVcpus;
-  if (id == 0) return absl::OkStatus();
-  const auto [known, is_new] = vcpus_.try_emplace(id);
-  if (is_new) {
-    XENOSCOPE_ASSIGN_OR_RETURN(const bool found, vcpu_.Bind(id).Step());
-    if (!found) return NoEntry("vcpu", id);
-    const int64_t domain = vcpu_.Integer(0);
-    VcpuKey key{"", static_cast<uint32_t>(vcpu_.Integer(1))};
-    XENOSCOPE_RETURN_IF_ERROR(vcpu_.Step().status());
-    XENOSCOPE_RETURN_IF_ERROR(Read(domain, key.domain));
-    known->second = dictionary_.vcpus.Intern(key);
-  }
-  vcpu = known->second;
-  return absl::OkStatus();
+  return id == 0 ? absl::OkStatus() : Read(id, dictionary_.vcpus, vcpus_, vcpu);
 }
 
-absl::Status KeyReader::Read(int64_t id, ContextNumber& context) {
+absl::Status KeyReader::Read(EntryId id, ContextNumber& context) {
   context = kAllContexts;
-  if (id == 0) return absl::OkStatus();
-  const auto [known, is_new] = contexts_.try_emplace(id);
-  if (is_new) {
-    XENOSCOPE_ASSIGN_OR_RETURN(const bool found, context_.Bind(id).Step());
-    constexpr auto kLastKind = static_cast<int64_t>(correlate::ContextKind::kSwitch);
-    if (!found || context_.Integer(0) < 0 || context_.Integer(0) > kLastKind) {
-      return NoEntry("context", id);
-    }
-    const int64_t exit = context_.Integer(1);
-    ContextKey key{static_cast<correlate::ContextKind>(context_.Integer(0)), "",
-                   context_.Integer(2) != 0};
-    XENOSCOPE_RETURN_IF_ERROR(context_.Step().status());
-    XENOSCOPE_RETURN_IF_ERROR(Read(exit, key.exit));
-    known->second = dictionary_.contexts.Intern(key);
-  }
-  context = known->second;
-  return absl::OkStatus();
+  return id == 0 ? absl::OkStatus() : Read(id, dictionary_.contexts, contexts_, context);
 }
 
-absl::Status KeyReader::Read(int64_t id, CodeNumber& code) {
-  const auto [known, is_new] = codes_.try_emplace(id);
-  if (is_new) {
-    XENOSCOPE_ASSIGN_OR_RETURN(const bool found, code_.Bind(id).Step());
-    if (!found || code_.Integer(0) < 0 || code_.Integer(0) > static_cast<int64_t>(Mode::kXen)) {
-      return NoEntry("code", id);
-    }
-    const int64_t image = code_.Integer(1);
-    const int64_t function = code_.Integer(2);
-    CodeKey key{static_cast<Mode>(code_.Integer(0)), "", ""};
-    XENOSCOPE_RETURN_IF_ERROR(code_.Step().status());
-    XENOSCOPE_RETURN_IF_ERROR(Read(image, key.image));
-    XENOSCOPE_RETURN_IF_ERROR(Read(function, key.function));
-    known->second = dictionary_.codes.Intern(key);
-  }
-  code = known->second;
-  return absl::OkStatus();
+absl::Status KeyReader::Read(EntryId id, CodeNumber& code) {
+  return Read(id, dictionary_.codes, codes_, code);
 }
 
 }  // namespace xenoscope::store

@@ -15,17 +15,23 @@
 
 namespace xenoscope::store {
 
-// Writes keys of a dictionary. Numbers in the file begin at 1; 0 is for kAllVcpus and kAllContexts.
+// The number of an entry in a table of the file. They begin at 1; 0 is for kAllVcpus and
+// kAllContexts.
+using EntryId = uint32_t;
+inline constexpr EntryId kMaxEntryId = (EntryId{1} << 26) - 1;
+
+// Writes keys of a dictionary.
 class KeyWriter {
  public:
   // Both outlive the writer.
   static absl::StatusOr<KeyWriter> Make(const Connection& connection, const Dictionary& dictionary);
 
-  // Return the number in the file, of a new entry where there is none yet.
-  absl::StatusOr<int64_t> IdOf(const std::string& name);
-  absl::StatusOr<int64_t> IdOf(VcpuNumber vcpu);
-  absl::StatusOr<int64_t> IdOf(ContextNumber context);
-  absl::StatusOr<int64_t> IdOf(CodeNumber code);
+  // Return the number in the file, of a new entry where there is none yet. Errors:
+  // ResourceExhausted if there are more than kMaxEntryId.
+  absl::StatusOr<EntryId> IdOf(const std::string& name);
+  absl::StatusOr<EntryId> IdOf(VcpuNumber vcpu);
+  absl::StatusOr<EntryId> IdOf(ContextNumber context);
+  absl::StatusOr<EntryId> IdOf(CodeNumber code);
 
  private:
   // Finds or adds a row of a table by its columns.
@@ -38,7 +44,7 @@ class KeyWriter {
   static absl::StatusOr<Entry> Prepare(const Connection& connection, std::string_view table,
                                        std::string_view columns, std::string_view places);
   template <typename... Values>
-  absl::StatusOr<int64_t> FindOrAdd(Entry& entry, const Values&... values);
+  absl::StatusOr<EntryId> FindOrAdd(Entry& entry, const Values&... values);
 
   const Connection& connection_;
   const Dictionary& dictionary_;
@@ -46,10 +52,10 @@ class KeyWriter {
   Entry vcpu_;
   Entry context_;
   Entry code_;
-  absl::flat_hash_map<std::string, int64_t> names_;
-  std::vector<int64_t> vcpus_;  // by number; 0: not looked up yet
-  std::vector<int64_t> contexts_;
-  std::vector<int64_t> codes_;
+  absl::flat_hash_map<std::string, EntryId> names_;
+  std::vector<EntryId> vcpus_;  // by number; 0: not looked up yet
+  std::vector<EntryId> contexts_;
+  std::vector<EntryId> codes_;
 };
 
 // Reads keys into a dictionary.
@@ -60,10 +66,12 @@ class KeyReader {
 
   // Read the entry with this number in the file. Errors (InvalidArgument): there is none, or it is
   // not as it must be.
-  absl::Status Read(int64_t id, std::string& name);
-  absl::Status Read(int64_t id, VcpuNumber& vcpu);
-  absl::Status Read(int64_t id, ContextNumber& context);
-  absl::Status Read(int64_t id, CodeNumber& code);
+  absl::Status Read(EntryId id, std::string& name);
+  absl::Status Read(EntryId id, VcpuNumber& vcpu);
+  absl::Status Read(EntryId id, ContextNumber& context);
+  absl::Status Read(EntryId id, CodeNumber& code);
+  // The same, of a number that may be out of range.
+  absl::Status ReadName(int64_t id, std::string& name);
 
  private:
   KeyReader(Dictionary& dictionary, Statement name, Statement vcpu, Statement context,
@@ -74,10 +82,18 @@ class KeyReader {
   Statement vcpu_;
   Statement context_;
   Statement code_;
-  absl::flat_hash_map<int64_t, std::string> names_;  // by number in the file
-  absl::flat_hash_map<int64_t, VcpuNumber> vcpus_;
-  absl::flat_hash_map<int64_t, ContextNumber> contexts_;
-  absl::flat_hash_map<int64_t, CodeNumber> codes_;
+  absl::Status Find(EntryId id, VcpuKey& key);
+  absl::Status Find(EntryId id, ContextKey& key);
+  absl::Status Find(EntryId id, CodeKey& key);
+  // Reads an entry through the numbers that are known already.
+  template <typename Key, typename Number>
+  absl::Status Read(EntryId id, KeyTable<Key, Number>& keys, std::vector<Number>& known,
+                    Number& number);
+
+  absl::flat_hash_map<EntryId, std::string> names_;
+  std::vector<VcpuNumber> vcpus_;  // by number in the file; kUnknown: not looked up yet
+  std::vector<ContextNumber> contexts_;
+  std::vector<CodeNumber> codes_;
 };
 
 }  // namespace xenoscope::store

@@ -3,26 +3,25 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <concepts>
+#include <algorithm>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 
 #include "base/error.h"
 #include "store/bounded_text.h"
+#include "store/sqlite/packed_sums.h"
 #include "store/sqlite/removal.h"
-#include "store/tables.h"
 
 namespace xenoscope::store {
 namespace {
 
-// The version of the schema, in the file's user_version. A version that adds something migrates
-// older files in Migrate.
-constexpr int64_t kVersion = 1;
+// The version of the schema, in the file's user_version.
+constexpr int64_t kVersion = 2;
 constexpr int64_t kApplicationId = 0x58656e6f;  // "Xeno", in the file's header
 
-// The tables of keys, and the slices' heads. Those of sums come from store/tables.h.
-constexpr char kKeyTables[] = R"sql(
+// A question reads the heads of its slices, by an index over hosts or over times, and then the sums
+// of these slices alone: Pack, one value a slice.
+constexpr char kTables[] = R"sql(
 CREATE TABLE name(id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
 CREATE TABLE vcpu(id INTEGER PRIMARY KEY, domain INTEGER NOT NULL, number INTEGER NOT NULL,
   UNIQUE(domain, number));
@@ -35,32 +34,12 @@ CREATE TABLE slice(id INTEGER PRIMARY KEY, host INTEGER NOT NULL, begin_ns INTEG
   event INTEGER NOT NULL, is_time INTEGER NOT NULL, traced INTEGER NOT NULL, period REAL NOT NULL,
   UNIQUE(host, begin_ns, event));
 CREATE INDEX slice_by_time ON slice(begin_ns);
+CREATE TABLE sums(slice INTEGER PRIMARY KEY, packed BLOB NOT NULL);
 )sql";
 
-template <typename Sums>
-std::string KeysOf() {
-  const auto& columns = Table<Sums>::kColumns;
-  return fmt::format("{}", fmt::join(columns.begin(), columns.begin() + Table<Sums>::kKeys, ", "));
-}
-
-// REAL columns take whole numbers as such, which need few bytes.
-std::string SumTables() {
-  std::string sql;
-  ForEachTable([&]<typename Sums>() {
-    sql += fmt::format("CREATE TABLE {}(slice INTEGER NOT NULL", Table<Sums>::kName);
-    for (size_t i = 0; i < Table<Sums>::kColumns.size(); ++i) {
-      sql += fmt::format(", {} {} NOT NULL", Table<Sums>::kColumns.at(i),
-                         i < Table<Sums>::kKeys ? "INTEGER" : "REAL");
-    }
-    sql += fmt::format(", PRIMARY KEY(slice, {})) WITHOUT ROWID;\n", KeysOf<Sums>());
-    return absl::OkStatus();
-  }).IgnoreError();
-  return sql;
-}
-
 absl::Status MakeTables(const Connection& connection) {
-  return connection.Run(fmt::format("{}{}PRAGMA application_id = {}; PRAGMA user_version = {};",
-                                    kKeyTables, SumTables(), kApplicationId, kVersion)
+  return connection.Run(fmt::format("{}PRAGMA application_id = {}; PRAGMA user_version = {};",
+                                    kTables, kApplicationId, kVersion)
                             .c_str());
 }
 
@@ -81,107 +60,6 @@ absl::Status Prepare(const Connection& connection, const std::string& path, Acce
         path, version, kVersion);
   }
   return absl::OkStatus();
-}
-
-// Binds fields of rows, keys by their numbers in the file.
-class RowWriter {
- public:
-  RowWriter(KeyWriter& keys, Statement& statement) : keys_(keys), statement_(statement) {}
-  absl::Status Bind(double number) {
-    statement_.Bind(number);
-    return absl::OkStatus();
-  }
-  template <std::unsigned_integral Number>
-  absl::Status Bind(Number number) {
-    statement_.Bind(static_cast<int64_t>(number));
-    return absl::OkStatus();
-  }
-  template <typename Key>
-  requires(!std::is_arithmetic_v<Key>) absl::Status Bind(const Key& key) {
-    XENOSCOPE_ASSIGN_OR_RETURN(const int64_t id, keys_.IdOf(key));
-    statement_.Bind(id);
-    return absl::OkStatus();
-  }
-
- private:
-  KeyWriter& keys_;
-  Statement& statement_;
-};
-
-template <typename Sums>
-absl::Status WriteRows(const Connection& connection, KeyWriter& keys, int64_t slice,
-                       const std::vector<Sums>& rows) {
-  const auto& columns = Table<Sums>::kColumns;
-  std::vector<std::string> sums;
-  for (size_t i = Table<Sums>::kKeys; i < columns.size(); ++i) {
-    sums.push_back(fmt::format("{0} = {0} + excluded.{0}", columns.at(i)));
-  }
-  std::string places = "?";
-  for (size_t i = 0; i < columns.size(); ++i) places += ", ?";
-  XENOSCOPE_ASSIGN_OR_RETURN(
-      Statement add,
-      connection.Prepare(fmt::format(
-          "INSERT INTO {}(slice, {}) VALUES({}) ON CONFLICT(slice, {}) DO UPDATE SET {}",
-          Table<Sums>::kName, fmt::join(columns, ", "), places, KeysOf<Sums>(),
-          fmt::join(sums, ", "))));
-  RowWriter writer(keys, add);
-  for (const Sums& row : rows) {
-    add.Bind(slice);
-    absl::Status status;
-    std::apply(
-        [&](const auto&... fields) { (void)((status = writer.Bind(fields), status.ok()) && ...); },
-        Table<Sums>::Fields(row));
-    XENOSCOPE_RETURN_IF_ERROR(status);
-    XENOSCOPE_RETURN_IF_ERROR(add.Run());
-  }
-  return absl::OkStatus();
-}
-
-// Reads fields of rows from the columns of a statement.
-class RowReader {
- public:
-  RowReader(KeyReader& keys, const Statement& statement) : keys_(keys), statement_(statement) {}
-  absl::Status Read(double& number) {
-    number = statement_.Real(next_++);
-    return absl::OkStatus();
-  }
-  template <std::unsigned_integral Number>
-  absl::Status Read(Number& number) {
-    const int64_t stored = statement_.Integer(next_++);
-    number = static_cast<Number>(stored);
-    if (std::cmp_equal(number, stored)) return absl::OkStatus();
-    return InvalidError("the store is damaged: the number {} is out of range", stored);
-  }
-  template <typename Key>
-  requires(!std::is_arithmetic_v<Key>) absl::Status Read(Key& key) {
-    return keys_.Read(statement_.Integer(next_++), key);
-  }
-
- private:
-  KeyReader& keys_;
-  const Statement& statement_;
-  int next_ = 0;
-};
-
-// The statements that read the rows of a slice from each table.
-template <typename Sums>
-absl::Status ReadRows(const Connection& connection, KeyReader& keys, int64_t slice,
-                      std::vector<Sums>& rows) {
-  rows.clear();
-  XENOSCOPE_ASSIGN_OR_RETURN(
-      Statement select,
-      connection.Prepare(fmt::format("SELECT {} FROM {} WHERE slice = ?",
-                                     fmt::join(Table<Sums>::kColumns, ", "), Table<Sums>::kName)));
-  select.Bind(slice);
-  while (true) {
-    XENOSCOPE_ASSIGN_OR_RETURN(const bool found, select.Step());
-    if (!found) return absl::OkStatus();
-    RowReader reader(keys, select);
-    absl::Status status;
-    std::apply([&](auto&... fields) { (void)((status = reader.Read(fields), status.ok()) && ...); },
-               Table<Sums>::Fields(rows.emplace_back()));
-    XENOSCOPE_RETURN_IF_ERROR(status);
-  }
 }
 
 }  // namespace
@@ -234,9 +112,10 @@ absl::StatusOr<bool> SqliteStore::PushChecked(const Slice& slice, const Dictiona
   add.Bind(event).Bind(int64_t{head.is_time}).Bind(int64_t{head.traced}).Bind(head.period);
   XENOSCOPE_RETURN_IF_ERROR(add.Run());
   const int64_t id = connection_.LastRowId();
-  XENOSCOPE_RETURN_IF_ERROR(ForEachTable([&]<typename Sums>() {
-    return WriteRows(connection_, keys, id, slice.sums.*Table<Sums>::kRows);
-  }));
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::string packed, Pack(slice.sums, keys));
+  XENOSCOPE_ASSIGN_OR_RETURN(Statement add_sums,
+                             connection_.Prepare("INSERT INTO sums VALUES(?, ?)"));
+  XENOSCOPE_RETURN_IF_ERROR(add_sums.Bind(id).Bind(AsBytes(packed)).Run());
   XENOSCOPE_RETURN_IF_ERROR(transaction.Commit());
   return true;
 }
@@ -244,34 +123,38 @@ absl::StatusOr<bool> SqliteStore::PushChecked(const Slice& slice, const Dictiona
 absl::StatusOr<std::vector<SqliteStore::StoredHead>> SqliteStore::StoredHeads(
     const Selection& selection) const {
   std::string sql =
-      "SELECT slice.id, host.text, begin_ns, end_ns, clock_error_ns, clock_hz, event.text, "
-      "is_time, "
-      "traced, period FROM slice JOIN name AS host ON host.id = slice.host "
-      "JOIN name AS event ON event.id = slice.event WHERE begin_ns >= ? AND begin_ns < ?";
+      "SELECT id, host, begin_ns, end_ns, clock_error_ns, clock_hz, event, is_time, traced, period "
+      "FROM slice WHERE begin_ns >= ? AND begin_ns < ?";
   if (!selection.hosts.empty()) {
-    std::vector<std::string_view> places(selection.hosts.size(), "?");
-    sql += fmt::format(" AND slice.host IN (SELECT id FROM name WHERE text IN ({}))",
+    const std::vector<std::string_view> places(selection.hosts.size(), "?");
+    sql += fmt::format(" AND host IN (SELECT id FROM name WHERE text IN ({}))",
                        fmt::join(places, ", "));
   }
-  if (!selection.event.empty()) sql += " AND event.text = ?";
+  // The plus keeps it from the index: there are few events.
+  if (!selection.event.empty()) sql += " AND +event = (SELECT id FROM name WHERE text = ?)";
   XENOSCOPE_ASSIGN_OR_RETURN(Statement select, connection_.Prepare(sql + " ORDER BY begin_ns"));
   select.Bind(selection.since_ns).Bind(selection.until_ns);
   for (const std::string& host : selection.hosts) select.Bind(std::string_view(host));
   if (!selection.event.empty()) select.Bind(std::string_view(selection.event));
+  Dictionary dictionary;
+  XENOSCOPE_ASSIGN_OR_RETURN(KeyReader names, KeyReader::Make(connection_, dictionary));
   std::vector<StoredHead> heads;
   while (true) {
     XENOSCOPE_ASSIGN_OR_RETURN(const bool found, select.Step());
     if (!found) return heads;
-    heads.push_back({.id = select.Integer(0),
-                     .head = {.host = BoundedName(select.Text(1)),
-                              .begin_ns = select.Integer(2),
-                              .end_ns = select.Integer(3),
-                              .clock_error_ns = static_cast<uint64_t>(select.Integer(4)),
-                              .clock_hz = static_cast<uint64_t>(select.Integer(5)),
-                              .event = BoundedName(select.Text(6)),
-                              .is_time = select.Integer(7) != 0,
-                              .traced = select.Integer(8) != 0,
-                              .period = select.Real(9)}});
+    StoredHead& stored = heads.emplace_back();
+    stored.id = select.Integer(0);
+    stored.head = {.host = {},
+                   .begin_ns = select.Integer(2),
+                   .end_ns = select.Integer(3),
+                   .clock_error_ns = static_cast<uint64_t>(select.Integer(4)),
+                   .clock_hz = static_cast<uint64_t>(select.Integer(5)),
+                   .event = {},
+                   .is_time = select.Integer(7) != 0,
+                   .traced = select.Integer(8) != 0,
+                   .period = select.Real(9)};
+    XENOSCOPE_RETURN_IF_ERROR(names.ReadName(select.Integer(1), stored.head.host));
+    XENOSCOPE_RETURN_IF_ERROR(names.ReadName(select.Integer(6), stored.head.event));
   }
 }
 
@@ -312,15 +195,16 @@ absl::StatusOr<uint64_t> SqliteStore::EraseDomain(const Selection& selection,
 }
 
 absl::Status SqliteStore::ReadUnchecked(const Selection& selection, const SliceVisitor& visit) {
-  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<StoredHead> heads, StoredHeads(selection));
+  XENOSCOPE_ASSIGN_OR_RETURN(std::vector<StoredHead> heads, StoredHeads(selection));
+  std::ranges::stable_sort(
+      heads, {}, [](const StoredHead& each) -> const std::string& { return each.head.host; });
   Dictionary dictionary;
   XENOSCOPE_ASSIGN_OR_RETURN(KeyReader keys, KeyReader::Make(connection_, dictionary));
+  XENOSCOPE_ASSIGN_OR_RETURN(PackedReader packed, PackedReader::Make(connection_));
   Slice slice;
   for (const StoredHead& stored : heads) {
     slice.head = stored.head;
-    XENOSCOPE_RETURN_IF_ERROR(ForEachTable([&]<typename Sums>() {
-      return ReadRows(connection_, keys, stored.id, slice.sums.*Table<Sums>::kRows);
-    }));
+    XENOSCOPE_RETURN_IF_ERROR(packed.Read(stored.id, keys, slice.sums));
     XENOSCOPE_RETURN_IF_ERROR(visit(slice, dictionary));
   }
   return absl::OkStatus();

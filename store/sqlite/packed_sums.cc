@@ -1,0 +1,190 @@
+#include "store/sqlite/packed_sums.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "store/sqlite/byte_planes.h"
+#include "store/tables.h"
+
+namespace xenoscope::store {
+namespace {
+
+template <typename Sums>
+using FieldsOf = decltype(Table<Sums>::Fields(std::declval<Sums&>()));
+template <typename Sums, size_t kField>
+using FieldOf = std::decay_t<std::tuple_element_t<kField, FieldsOf<Sums>>>;
+// What stands for a sum in its column.
+template <typename Sums, size_t kField>
+using StoredOf =
+    std::conditional_t<Table<Sums>::kExact || !std::is_same_v<FieldOf<Sums, kField>, double>,
+                       FieldOf<Sums, kField>, float>;
+
+template <typename Sums>
+constexpr size_t kFields = std::tuple_size_v<FieldsOf<Sums>>;
+
+// Calls visit.operator()<Field>() for the fields [kFirst, kEnd), and returns the first error.
+template <size_t kFirst, size_t kEnd, typename Visitor>
+absl::Status ForEachField(Visitor visit) {
+  absl::Status status;
+  [&]<size_t... kField>(std::index_sequence<kField...> /*fields*/) {
+    (void)((status = visit.template operator()<kFirst + kField>(), status.ok()) && ...);
+  }
+  (std::make_index_sequence<kEnd - kFirst>());
+  return status;
+}
+
+// The bytes of a row in all columns together.
+template <typename Sums>
+constexpr size_t kRowBytes = []<size_t... kField>(std::index_sequence<kField...> /*sums*/) {
+  constexpr size_t kKeys = Table<Sums>::kKeys;
+  return kKeys * sizeof(uint32_t) + (sizeof(StoredOf<Sums, kKeys + kField>) + ...);
+}
+(std::make_index_sequence<kFields<Sums> - Table<Sums>::kKeys>());
+
+template <typename Sums>
+using Ids = std::array<uint32_t, Table<Sums>::kKeys>;
+
+// Returns the numbers in the file of each row's keys.
+template <typename Sums>
+absl::StatusOr<std::vector<Ids<Sums>>> IdsOf(const std::vector<Sums>& rows, KeyWriter& keys) {
+  std::vector<Ids<Sums>> ids(rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const absl::Status found = ForEachField<0, Table<Sums>::kKeys>([&]<size_t kField>() {
+      const auto& key = std::get<kField>(Table<Sums>::Fields(rows[i]));
+      if constexpr (std::is_arithmetic_v<FieldOf<Sums, kField>>) {
+        ids[i][kField] = key;
+        return absl::OkStatus();
+      } else {
+        const absl::StatusOr<EntryId> id = keys.IdOf(key);
+        if (id.ok()) ids[i][kField] = *id;
+        return id.status();
+      }
+    });
+    if (!found.ok()) return found;
+  }
+  return ids;
+}
+
+template <typename Sums>
+absl::Status PackTable(const std::vector<Sums>& rows, KeyWriter& keys, PlaneWriter& out) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<Ids<Sums>> ids, IdsOf(rows, keys));
+  std::vector<uint32_t> order(rows.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::sort(order, {}, [&](uint32_t row) { return ids[row]; });
+  out.Number(static_cast<uint32_t>(rows.size()));
+  std::vector<uint32_t> column(rows.size());
+  for (size_t key = 0; key < Table<Sums>::kKeys; ++key) {
+    for (size_t i = 0; i < order.size(); ++i) column[i] = ids[order[i]][key];
+    out.Differences(column);
+  }
+  return ForEachField<Table<Sums>::kKeys, kFields<Sums>>([&]<size_t kField>() {
+    std::vector<StoredOf<Sums, kField>> values;
+    values.reserve(order.size());
+    for (const uint32_t row : order) {
+      values.push_back(
+          static_cast<StoredOf<Sums, kField>>(std::get<kField>(Table<Sums>::Fields(rows[row]))));
+    }
+    out.Column(std::span<const StoredOf<Sums, kField>>(values));
+    return absl::OkStatus();
+  });
+}
+
+// What is used again by all columns.
+struct Columns {
+  std::vector<uint32_t> ids;
+  std::vector<float> floats;
+  std::vector<double> doubles;
+  std::vector<uint64_t> numbers;
+
+  template <typename Value>
+  std::vector<Value>& Of() {
+    if constexpr (std::is_same_v<Value, float>) return floats;
+    if constexpr (std::is_same_v<Value, double>) return doubles;
+    if constexpr (std::is_same_v<Value, uint64_t>) return numbers;
+  }
+};
+
+absl::Status Truncated() {
+  return InvalidError("the store is damaged: the sums of a slice end too early");
+}
+
+template <typename Key>
+absl::Status ReadKey(uint32_t id, KeyReader& keys, Key& key) {
+  if constexpr (std::is_arithmetic_v<Key>) {
+    key = static_cast<Key>(id);
+    if (std::cmp_equal(key, id)) return absl::OkStatus();
+    return InvalidError("the store is damaged: the number {} is out of range", id);
+  } else {
+    return keys.Read(id, key);
+  }
+}
+
+template <typename Sums>
+absl::Status UnpackTable(PlaneReader& in, KeyReader& keys, Columns& columns,
+                         std::vector<Sums>& rows) {
+  uint32_t count = 0;
+  if (!in.Number(count) || count > in.left() / kRowBytes<Sums>) return Truncated();
+  rows.resize(count);
+  absl::Status read = ForEachField<0, Table<Sums>::kKeys>([&]<size_t kField>() {
+    if (!in.Differences(count, columns.ids)) return Truncated();
+    for (uint32_t i = 0; i < count; ++i) {
+      auto&& key = std::get<kField>(Table<Sums>::Fields(rows[i]));
+      if (i > 0 && columns.ids[i] == columns.ids[i - 1]) {
+        key = std::get<kField>(Table<Sums>::Fields(rows[i - 1]));
+        continue;
+      }
+      XENOSCOPE_RETURN_IF_ERROR(ReadKey(columns.ids[i], keys, key));
+    }
+    return absl::OkStatus();
+  });
+  if (!read.ok()) return read;
+  return ForEachField<Table<Sums>::kKeys, kFields<Sums>>([&]<size_t kField>() -> absl::Status {
+    auto& values = columns.Of<StoredOf<Sums, kField>>();
+    if (!in.Column(count, values)) return Truncated();
+    for (uint32_t i = 0; i < count; ++i) {
+      std::get<kField>(Table<Sums>::Fields(rows[i])) = values[i];
+    }
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> Pack(const SliceSums& sums, KeyWriter& keys) {
+  PlaneWriter out;
+  XENOSCOPE_RETURN_IF_ERROR(ForEachTable(
+      [&]<typename Sums>() { return PackTable(sums.*Table<Sums>::kRows, keys, out); }));
+  return out.Compressed();
+}
+
+absl::Status Unpack(Bytes packed, KeyReader& keys, SliceSums& sums) {
+  XENOSCOPE_ASSIGN_OR_RETURN(PlaneReader in, PlaneReader::Open(packed));
+  Columns columns;
+  XENOSCOPE_RETURN_IF_ERROR(ForEachTable(
+      [&]<typename Sums>() { return UnpackTable(in, keys, columns, sums.*Table<Sums>::kRows); }));
+  if (in.left() == 0) return absl::OkStatus();
+  return InvalidError("the store is damaged: the sums of a slice have {} bytes too many",
+                      in.left());
+}
+
+absl::StatusOr<PackedReader> PackedReader::Make(const Connection& connection) {
+  XENOSCOPE_ASSIGN_OR_RETURN(Statement select,
+                             connection.Prepare("SELECT packed FROM sums WHERE slice = ?"));
+  return PackedReader(std::move(select));
+}
+
+absl::Status PackedReader::Read(int64_t slice, KeyReader& keys, SliceSums& sums) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const bool found, select_.Bind(slice).Step());
+  if (!found) return InvalidError("the store is damaged: slice {} has no sums", slice);
+  absl::Status status = Unpack(select_.Blob(0), keys, sums);
+  XENOSCOPE_RETURN_IF_ERROR(select_.Step().status());
+  return status;
+}
+
+}  // namespace xenoscope::store

@@ -1,0 +1,88 @@
+// Fuzzes the sums of a slice in a store's file, without their compression: what can be read is
+// checked, and what passes the check makes a profile or an error. There is no crash.
+#include <unistd.h>
+#include <zstd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "store/merge.h"
+#include "store/sqlite/connection.h"
+#include "store/sqlite/packed_sums.h"
+#include "store/store.h"
+
+namespace {
+
+namespace store = xenoscope::store;
+using xenoscope::correlate::Dimension;
+
+// A store whose tables have two entries of each kind.
+class Subject {
+ public:
+  Subject() {
+    const std::string path =
+        std::filesystem::temp_directory_path() / ("store_fuzz." + std::to_string(getpid()));
+    std::filesystem::remove(path);
+    auto made = store::OpenStore("sqlite:" + path, store::Access::kWrite);
+    if (!made.ok() || !(*made)->Push(Slice(), dictionary_).ok()) std::abort();
+    auto opened = store::Connection::Open(path, store::Access::kRead);
+    if (!opened.ok()) std::abort();
+    connection_ = std::make_unique<store::Connection>(*std::move(opened));
+    std::filesystem::remove(path);  // it stays while it is open
+  }
+
+  const store::Connection& connection() const { return *connection_; }
+  store::Slice Slice() {
+    using xenoscope::correlate::ContextKind;
+    store::Slice slice;
+    slice.head = {.host = "a",
+                  .begin_ns = 0,
+                  .end_ns = 60'000'000'000,
+                  .clock_hz = 2'000'000'000,
+                  .event = "cycles"};
+    for (const uint32_t i : {0, 1}) {
+      const store::VcpuNumber vcpu = dictionary_.vcpus.Intern({"web", i});
+      const store::ContextNumber context = dictionary_.contexts.Intern(
+          {i == 0 ? ContextKind::kGuest : ContextKind::kExit, i == 0 ? "" : "CPUID", false});
+      const store::CodeNumber code = dictionary_.codes.Intern(
+          {xenoscope::Mode::kUser, "image", "function" + std::to_string(i)});
+      slice.sums.strata.push_back({vcpu, context, 1000, 2, {3, 5, 2}});
+      slice.sums.parts.push_back({vcpu, context, code, {3, 5, 5}, 0});
+    }
+    return slice;
+  }
+
+ private:
+  store::Dictionary dictionary_;
+  std::unique_ptr<store::Connection> connection_;
+};
+
+void Merge(const store::Slice& slice, const store::Dictionary& dictionary) {
+  for (const std::vector<Dimension>& by :
+       {std::vector{Dimension::kDomain}, std::vector{Dimension::kMode, Dimension::kFunction},
+        std::vector{Dimension::kDomain, Dimension::kExit, Dimension::kFunction}}) {
+    auto merger = store::Merger::By(by);
+    if (!merger.ok() || !merger->Add(slice, dictionary).ok()) std::abort();
+    (void)merger->Finish();
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static Subject subject;
+  std::string packed(ZSTD_compressBound(size), '\0');
+  packed.resize(ZSTD_compress(packed.data(), packed.size(), data, size, 1));
+  store::Dictionary dictionary;
+  auto keys = store::KeyReader::Make(subject.connection(), dictionary);
+  if (!keys.ok()) std::abort();
+  store::Slice slice = subject.Slice();
+  if (!store::Unpack(xenoscope::AsBytes(packed), *keys, slice.sums).ok()) return 0;
+  if (store::CheckSlice(slice, dictionary).ok()) Merge(slice, dictionary);
+  return 0;
+}
