@@ -281,10 +281,11 @@ void AddSelectionOptions(Command command, Options& options) {
   command.AddOption("AFTER", options.inputs,
                     "Recordings to compare with the first; default: the first itself");
   command
-      .AddOption(
-          "--by", options.by,
-          "Columns: any of "
-          "domain,vcpu,pcpu,mode,exit,subreason,wakeup,process,behalf,image,function,line,stack")
+      .AddOption("--by", options.by,
+                 "Columns: any of "
+                 "domain,vcpu,pcpu,mode,exit,subreason,wakeup, "
+                 "thread,process,container,behalf,image,function,"
+                 "line,stack")
       .ShowDefault();
   command
       .AddOption("--per", options.per,

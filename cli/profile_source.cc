@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "correlate/exit_samples.h"
+#include "guests/threads/thread_switches.h"
 #include "profile/kernel_shifts.h"
 #include "profile/pipeline_options.h"
 #include "profile/recorded_samples.h"
@@ -25,6 +26,11 @@ using recording::RecordingInfo;
 
 void Warn(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) fmt::print(stderr, "xenoscope: {}\n", warning);
+}
+
+bool ShowsThreads(const std::vector<correlate::Dimension>& by) {
+  return profile::HasDimension(by, correlate::Dimension::kThread) ||
+         profile::HasDimension(by, correlate::Dimension::kContainer);
 }
 
 }  // namespace
@@ -89,6 +95,9 @@ absl::Status ProfileSource::Profile(const ProfileOptions& options, profile::Prof
   SetNames(out);
   out.input = options.input;
   out.by = columns.by;
+  XENOSCOPE_ASSIGN_OR_RETURN(const KernelTraces kernels, KernelsFor(columns));
+  std::optional<guests::ThreadSwitches> threads;
+  if (!kernels.traces.empty()) threads.emplace(ThreadsOf(kernels));
   // A trace without runstates does not say which vCPU ran: it places no sample.
   const bool places = input_ && (from_trace_ || input_->Has(trace::Figure::kRunstates));
   profile::ProfileRequest request{
@@ -98,6 +107,7 @@ absl::Status ProfileSource::Profile(const ProfileOptions& options, profile::Prof
       .frames_at = [this](
                        DomainId domain, Mode mode, AddressSpaceId space,
                        Address address) { return LinesOf(domain, mode, space, address).inlined; },
+      .threads = threads ? &*threads : nullptr,
       .trace_observer = trace_observer,
       .within = Selected(options),
       .columns = std::move(columns)};
@@ -109,6 +119,11 @@ absl::Status ProfileSource::Profile(const ProfileOptions& options, profile::Prof
   if (!from_trace_) {
     std::ranges::move(report::UnwindNotes(*info(), unwound_), std::back_inserter(out.cautions));
   }
+  if (!threads && ShowsThreads(out.by)) {
+    out.cautions.emplace_back(
+        "There are no kernel's events in it, so threads and containers are not known: record with "
+        "--threads.");
+  }
   if (input_) {
     std::string missing = input_->MissingFigures(trace::ReportFigures());
     if (!missing.empty()) out.cautions.push_back(std::move(missing));
@@ -117,6 +132,15 @@ absl::Status ProfileSource::Profile(const ProfileOptions& options, profile::Prof
   out.sampled = profiler.sample_set().sampled;
   Warn(symbols_.resolver->Mismatches());
   return absl::OkStatus();
+}
+
+absl::StatusOr<KernelTraces> ProfileSource::KernelsFor(
+    const profile::ProfileColumns& columns) const {
+  const auto needs = [](const std::vector<correlate::Dimension>& by) {
+    return ShowsThreads(by) || profile::HasDimension(by, correlate::Dimension::kProcess);
+  };
+  if (!recording() || !(needs(columns.by) || needs(columns.secondary_by))) return KernelTraces();
+  return OpenKernelTraces(*recording());
 }
 
 void ProfileSource::SetNames(report::ProfileReport& out) const {

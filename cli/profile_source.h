@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cli/instant.h"
+#include "cli/kernel_traces.h"
 #include "cli/symbol_options.h"
 #include "cli/trace_options.h"
 #include "correlate/pipeline_observer.h"
@@ -85,6 +86,8 @@ class ProfileSource {
   // Finds where kernels were whose files are known but not their addresses, from the recorded
   // samples, and prints that to stderr.
   absl::Status FindShifts(const profile::SampleSelection& selection) const;
+  // Returns the traces of kernels that the columns need; none where they need none.
+  absl::StatusOr<KernelTraces> KernelsFor(const profile::ProfileColumns& columns) const;
   // Sets the functions that name rows of the profile.
   void SetNames(report::ProfileReport& out) const;
   // Returns the recorded clock; for a bare trace, the one that its records show, as in summary.

@@ -351,11 +351,12 @@ void AddSelectionOptions(Command command, Options& options) {
                  "auto: recorded samples if there are any")
       .OneOf({"auto", "recorded", "trace"})
       .ShowDefault();
-  command.AddOption("--by", options.by,
-                    "Columns: any of domain,vcpu,pcpu,mode,exit,subreason,waiting,wakeup, "
-                    "process,behalf,image,function,line,address,page,stack,placing; "
-                    "default: "
-                    "domain,mode,function, and more for some formats");
+  command.AddOption(
+      "--by", options.by,
+      "Columns: any of domain,vcpu,pcpu,mode,exit,subreason,waiting,wakeup, "
+      "thread,process,container,behalf,image,function,line,address,page,stack,placing; "
+      "default: "
+      "domain,mode,function, and more for some formats");
   command
       .AddOption("-d,--domain", options.domains,
                  "Only these domains, by name or number; shares stay parts of all time")

@@ -2,20 +2,18 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <deque>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/kernel_traces.h"
 #include "cli/output.h"
 #include "cli/trace_options.h"
-#include "guests/ftrace/kernel_trace.h"
 #include "guests/threads/follow_threads.h"
 #include "guests/threads/thread_states.h"
 #include "recording/recording.h"
@@ -35,30 +33,6 @@ struct Options {
   size_t limit = 40;
   bool stolen = false;
 };
-
-// The kernels' traces of a recording, with what they point into.
-struct KernelTraces {
-  std::vector<recording::SampleStream> streams;
-  std::deque<guests::KernelTrace> traces;
-};
-
-absl::StatusOr<KernelTraces> OpenKernelTraces(const recording::Recording& recording) {
-  constexpr std::string_view kDom0Source = "ftrace";
-  KernelTraces kernels;
-  const std::vector<recording::SourceInfo>& sources = recording.info().sources;
-  for (size_t i = 0; i < sources.size(); ++i) {
-    if (sources[i].name != kDom0Source) continue;
-    XENOSCOPE_ASSIGN_OR_RETURN(recording::SampleStream stream, recording.OpenSamples(i));
-    auto trace = guests::KernelTrace::Open(stream.file.bytes(), kDom0);
-    if (!trace.ok()) return InContext(trace.status(), recording.path());
-    if (*trace) kernels.traces.push_back(**std::move(trace));
-    kernels.streams.push_back(std::move(stream));
-  }
-  if (kernels.traces.empty()) {
-    return NotFoundError("{} has no kernel's events: record with --threads", recording.path());
-  }
-  return kernels;
-}
 
 report::ThreadsBy ByOf(const std::string& word) {
   if (word == "domain") return report::ThreadsBy::kDomain;
@@ -132,6 +106,9 @@ absl::Status ShowThreads(const Options& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const recording::Recording recording,
                              recording::Recording::Open(options.trace.path));
   XENOSCOPE_ASSIGN_OR_RETURN(const KernelTraces kernels, OpenKernelTraces(recording));
+  if (kernels.traces.empty()) {
+    return NotFoundError("{} has no kernel's events: record with --threads", recording.path());
+  }
   std::optional<profile::TraceInput> input;
   if (recording.info().trace) {
     XENOSCOPE_ASSIGN_OR_RETURN(input, OpenTraceInput(options.trace));
@@ -140,9 +117,7 @@ absl::Status ShowThreads(const Options& options) {
                "xenoscope: there is no trace of Xen in it, so what vCPUs did is not known: threads "
                "on them are \"untraced\"\n");
   }
-  std::vector<guests::ThreadStates> domains;
-  domains.reserve(kernels.traces.size());
-  for (const guests::KernelTrace& trace : kernels.traces) domains.emplace_back(trace, 0);
+  std::vector<guests::ThreadStates> domains = ThreadsOf(kernels);
   XENOSCOPE_RETURN_IF_ERROR(guests::FollowThreads(domains, input ? &input->trace : nullptr));
   const recording::RecordingInfo& info = recording.info();
   for (const guests::ThreadStates& domain : domains) WarnOfFaults(domain, info);

@@ -38,12 +38,15 @@ struct Context {
   uint64_t number = 0;  // port, MSR, leaf, ...: ExitContents::number
   // What woke the vCPU, if PlacingOptions::by_wakeup: Wakeup::now.
   uint32_t wakeup = 0;
+  // The thread that the vCPU's kernel had put on it, if PlacingOptions::threads:
+  // ThreadSource::IdentityOf; 0: not known.
+  uint32_t thread = 0;
 
   constexpr auto operator<=>(const Context&) const = default;
   template <typename H>
   friend H AbslHashValue(H h, const Context& context) {
     return H::combine(std::move(h), context.kind, context.nested, context.reason, context.exit_kind,
-                      context.waiting, context.wakeup, context.number);
+                      context.waiting, context.wakeup, context.thread, context.number);
   }
 };
 

@@ -23,13 +23,8 @@ VcpuRef UnpackVcpu(uint64_t packed) {
 // The first number of rows with totals among those of StratumUnions.
 constexpr uint32_t kFirstTotal = uint32_t{1} << 31;
 
-// Sets what depends on the place, which is time of `vcpu`.
-void PutPlace(VcpuRef vcpu, const Place& place, const KeyLayout& layout, RowKey& key) {
-  layout.Put(Dimension::kDomain, vcpu.domain.value, key);
-  layout.Put(Dimension::kVcpu, PackVcpu(vcpu), key);
-  layout.PutContext(place.context, key);
-  layout.Put(Dimension::kPcpu, place.pcpu.value, key);
-}
+// Processes of samples are numbered as the samples have them, those of threads from here on.
+constexpr uint64_t kFirstProcessOfThread = uint64_t{1} << 32;
 
 double CountOf(const PlacedSample& placed) { return static_cast<double>(placed.count); }
 
@@ -51,7 +46,31 @@ Profile::Profile(ProfileOptions options, Resolver& resolver)
                .inlined_at = options_.inlined_at}) {
   has_unions_ = !Has(Dimension::kExit) && !Has(Dimension::kSubreason) &&
                 !Has(Dimension::kWaiting) && !Has(Dimension::kWakeup);
-  by_place_ = !has_unions_ || Has(Dimension::kPcpu);
+  by_thread_ = options_.threads != nullptr &&
+               (Has(Dimension::kThread) || Has(Dimension::kContainer) || Has(Dimension::kProcess));
+  by_place_ = !has_unions_ || by_thread_ || Has(Dimension::kPcpu);
+}
+
+ThreadIdentity Profile::ThreadOf(const Context& context) {
+  if (context.thread >= thread_of_.size()) thread_of_.resize(size_t{context.thread} + 1);
+  std::optional<ThreadIdentity>& identity = thread_of_[context.thread];
+  if (!identity) identity = options_.threads->IdentityOf(context.thread);
+  return *identity;
+}
+
+void Profile::PutPlace(const PlacedSample& placed, VcpuRef vcpu, const Place& place,
+                       const KeyLayout& layout, RowKey& key) {
+  layout.Put(Dimension::kDomain, vcpu.domain.value, key);
+  layout.Put(Dimension::kVcpu, PackVcpu(vcpu), key);
+  layout.PutContext(place.context, key);
+  layout.Put(Dimension::kPcpu, place.pcpu.value, key);
+  if (!by_thread_) return;
+  const ThreadIdentity thread = ThreadOf(place.context);
+  layout.Put(Dimension::kThread, thread.thread, key);
+  layout.Put(Dimension::kContainer, thread.container, key);
+  if (placed.sample->space.value == 0) {
+    layout.Put(Dimension::kProcess, kFirstProcessOfThread + thread.process, key);
+  }
 }
 
 uint32_t Profile::StratumOf(VcpuRef vcpu, Context context) {
@@ -59,9 +78,11 @@ uint32_t Profile::StratumOf(VcpuRef vcpu, Context context) {
   // Stacks have subreasons, too. Their strata are those of rows by other columns, so that the sums
   // over stacks are what these rows have.
   if (!Has(Dimension::kSubreason)) context = WithoutSubreason(context);
+  if (!by_thread_ || !IsTraced(context.kind)) context.thread = 0;
   if (!IsTraced(context.kind)) vcpu = {};
   const size_t mixed = context.reason + 13 * static_cast<size_t>(context.kind) +
-                       29 * vcpu.vcpu.value + 37 * vcpu.domain.value + context.number;
+                       29 * vcpu.vcpu.value + 37 * vcpu.domain.value + context.number +
+                       uint64_t{41} * context.thread;
   const uint32_t number = stratum_numbers_.Intern({vcpu, context}, mixed);
   if (number == sums_.strata.all.size()) {
     Stratum& stratum = sums_.strata.all.emplace_back();
@@ -163,7 +184,7 @@ void Profile::AddToTotals(const PlacedSample& placed, const RowKey& key, Cluster
     if (total_rows_.empty() || by_place_ || of != vcpu) {
       vcpu = of;
       total_rows_.clear();
-      PutPlace(vcpu, place, layout, of_member);
+      PutPlace(placed, vcpu, place, layout, of_member);
       for (const Member& member : MembersOf(placed)) {
         layout.Put(Dimension::kMode, static_cast<uint64_t>(member.mode), of_member);
         layout.Put(Dimension::kImage, member.names.image, of_member);
@@ -199,7 +220,7 @@ void Profile::OnPlaced(const PlacedSample& placed) {
     const VcpuRef of = place.to.value_or(placed.vcpu);
     if (!row || by_place_ || by_exit || of != vcpu) {
       vcpu = of;
-      PutPlace(vcpu, place, layout, key);
+      PutPlace(placed, vcpu, place, layout, key);
       if (by_exit) layout.Put(Dimension::kStack, stacks_.WithExit(stack, place.context), key);
       row = sums_.rows.Find(key);
     }
@@ -379,12 +400,27 @@ void Profile::SetDimensions(const RowSums& rows, size_t row, ProfileRow& out) co
   out.line = name(Dimension::kLine);
   out.address = layout.Get(Dimension::kAddress, key);
   out.page = layout.Get(Dimension::kPage, key);
-  out.process = {static_cast<uint32_t>(layout.Get(Dimension::kProcess, key))};
+  SetThread(layout, key, out);
   if (const uint64_t behalf = layout.Get(Dimension::kBehalf, key); behalf > 0) {
     out.behalf = DomainId{static_cast<uint16_t>(behalf - 1)};
   }
   out.stack = static_cast<uint32_t>(layout.Get(Dimension::kStack, key));
   out.placing = static_cast<Placement>(layout.Get(Dimension::kPlacing, key));
+}
+
+void Profile::SetThread(const KeyLayout& layout, const RowKey& key, ProfileRow& out) const {
+  const uint64_t process = layout.Get(Dimension::kProcess, key);
+  if (process < kFirstProcessOfThread) out.process = {static_cast<uint32_t>(process)};
+  if (!by_thread_) return;
+  const auto name = [&](Dimension dimension, uint64_t first, auto name_of) {
+    const uint64_t number = layout.Get(dimension, key);
+    return number > first ? (options_.threads->*name_of)(static_cast<uint32_t>(number - first))
+                          : std::string();
+  };
+  out.thread = name(Dimension::kThread, 0, &ThreadSource::ThreadName);
+  out.container = name(Dimension::kContainer, 0, &ThreadSource::ContainerName);
+  out.process_of_thread =
+      name(Dimension::kProcess, kFirstProcessOfThread, &ThreadSource::ProcessName);
 }
 
 std::vector<RatioEstimate> Profile::RatiosOf(const EventSums& events,

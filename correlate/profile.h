@@ -30,6 +30,7 @@
 #include "correlate/row_key.h"
 #include "correlate/stacks.h"
 #include "correlate/stratum_unions.h"
+#include "correlate/thread_source.h"
 
 namespace xenoscope::correlate {
 
@@ -46,6 +47,8 @@ struct ProfileOptions {
   std::function<std::string(const PlacedSample&)> line_of{};
   // Returns the domain on whose behalf a process works. Asked only where rows are by that.
   std::function<std::optional<DomainId>(AddressSpaceId)> behalf_of{};
+  // Says what contexts' threads stand for; null: nothing is known of threads. Outlives the profile.
+  const ThreadSource* threads = nullptr;
   InlinedAt inlined_at{};       // StackOptions
   bool fold_recursion = false;  // StackOptions
   // Rows have totals: of the samples in whose stacks the row's functions, images and modes are,
@@ -137,6 +140,11 @@ class Profile : public PlacingObserver {
   [[nodiscard]] bool Has(Dimension dimension) const { return sums_.rows.layout.Has(dimension); }
   // Returns the functions of the sample's stack.
   const std::vector<Member>& MembersOf(const PlacedSample& placed);
+  // Sets what depends on the sample's place, which is time of `vcpu`.
+  void PutPlace(const PlacedSample& placed, VcpuRef vcpu, const Place& place,
+                const KeyLayout& layout, RowKey& key);
+  // Returns what the context's thread stands for.
+  ThreadIdentity ThreadOf(const Context& context);
   // Adds the sample to the totals of the rows that its stack's functions are of. `key` is the
   // sample's own.
   void AddToTotals(const PlacedSample& placed, const RowKey& key, Cluster& cluster);
@@ -175,6 +183,8 @@ class Profile : public PlacingObserver {
   void SetTotals(const ProfileEstimator& estimator, std::vector<ProfileRow>& rows);
   // Sets the row's fields of dimensions.
   void SetDimensions(const RowSums& rows, size_t row, ProfileRow& out) const;
+  // Sets the row's thread, process and container.
+  void SetThread(const KeyLayout& layout, const RowKey& key, ProfileRow& out) const;
   // Sets all fields of the rows, by number, that are not estimated from sums of strata.
   void Describe(const RowSums& rows, const EventSums& events, std::vector<ProfileRow>& out) const;
   // Returns the ratios in the row; in all rows together if there is no row.
@@ -184,6 +194,7 @@ class Profile : public PlacingObserver {
   ProfileOptions options_;
   Resolver& resolver_;
   bool by_place_ = false;    // a sample can be of several rows
+  bool by_thread_ = false;   // strata are of threads
   bool has_unions_ = false;  // rows can be of several strata of a vCPU
   ProfileSums sums_;
   EventSums row_events_;
@@ -204,6 +215,7 @@ class Profile : public PlacingObserver {
   absl::flat_hash_map<uint32_t, Names> names_of_function_;
   std::vector<std::vector<Member>> members_;  // by number of the stack
   absl::flat_hash_map<CodeLocation, uint32_t> line_of_code_;
+  std::vector<std::optional<ThreadIdentity>> thread_of_;  // by Context::thread
   absl::flat_hash_map<std::string, double> unresolved_;
 };
 

@@ -49,6 +49,11 @@ struct ProfileRow {
   Address address = 0;
   Address page = 0;  // the address without its lower 12 bits
   AddressSpaceId process;
+  // Names by ProfileOptions::threads; empty: not known. That of the process is for samples that do
+  // not know their own.
+  std::string thread;
+  std::string container;
+  std::string process_of_thread;
   std::optional<DomainId> behalf;  // the domain on whose behalf the process works
   uint32_t stack = 0;              // index into ProfileResult::stacks
   Placement placing = Placement::kUntraced;

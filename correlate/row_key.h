@@ -30,10 +30,13 @@ enum class Dimension : uint8_t {
   kWakeup,
   kBehalf,
   kPage,
+  kThread,
+  kContainer,
 };
-inline constexpr size_t kDimensions = 17;
+inline constexpr size_t kDimensions = 19;
 
-// Whether whole strata have one value of the dimension: those of a vCPU and a context.
+// Whether whole strata have one value of the dimension: those of a vCPU and a context
+// with its thread.
 [[nodiscard]] constexpr bool IsOfStrata(Dimension dimension) {
   switch (dimension) {
     case Dimension::kDomain:
@@ -42,6 +45,8 @@ inline constexpr size_t kDimensions = 17;
     case Dimension::kSubreason:
     case Dimension::kWaiting:
     case Dimension::kWakeup:
+    case Dimension::kThread:
+    case Dimension::kContainer:
       return true;
     default:
       return false;

@@ -19,10 +19,7 @@ uint32_t RunQueues::NumberOf(const WaitingSet& set) {
   return number;
 }
 
-void RunQueues::Note(Pcpu& pcpu, Tsc at) {
-  pcpu.steps.push_back({at, NumberOf(pcpu.waiting)});
-  if (pcpu.steps.size() > kMaxSteps) pcpu.steps.pop_front();
-}
+void RunQueues::Note(Pcpu& pcpu, Tsc at) { pcpu.sets.Add(at, NumberOf(pcpu.waiting)); }
 
 void RunQueues::OnState(const VcpuTrack& track) {
   if (IsIdle(track.ref)) return;
@@ -40,9 +37,7 @@ void RunQueues::OnState(const VcpuTrack& track) {
 }
 
 void RunQueues::Forget(PcpuId pcpu, Tsc t) {
-  if (pcpu.value >= pcpus_.size()) return;
-  std::deque<Step>& steps = pcpus_[pcpu.value].steps;
-  while (steps.size() > 1 && steps[1].since <= t) steps.pop_front();
+  if (pcpu.value < pcpus_.size()) pcpus_[pcpu.value].sets.Forget(t);
 }
 
 }  // namespace xenoscope::correlate

@@ -6,13 +6,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "base/ids.h"
 #include "base/tsc.h"
+#include "correlate/step_history.h"
 #include "correlate/timeline.h"
 
 namespace xenoscope::correlate {
@@ -24,8 +24,6 @@ class RunQueues {
  public:
   // The number of sets that are told apart; all others are kOthers.
   static constexpr size_t kMaxSets = 4096;
-  // The number of changes that are kept of one running interval: the last ones.
-  static constexpr size_t kMaxSteps = 65536;
   static constexpr uint32_t kEmptySet = 0;
   static constexpr uint32_t kOthers = 1;
 
@@ -41,21 +39,16 @@ class RunQueues {
 
   // Returns the number of the set of vCPUs that wait for the pCPU now.
   [[nodiscard]] uint32_t Now(PcpuId pcpu) const {
-    if (pcpu.value >= pcpus_.size() || pcpus_[pcpu.value].steps.empty()) return kEmptySet;
-    return pcpus_[pcpu.value].steps.back().set;
+    return pcpu.value < pcpus_.size() ? pcpus_[pcpu.value].sets.Now() : kEmptySet;
   }
 
   // The sets, by number; the first is empty, the second stands for kOthers.
   const std::vector<WaitingSet>& sets() const { return sets_; }
 
  private:
-  struct Step {
-    Tsc since;
-    uint32_t set = kEmptySet;
-  };
   struct Pcpu {
     WaitingSet waiting;
-    std::deque<Step> steps;
+    StepHistory sets;  // numbers of what waited
   };
 
   Pcpu& PcpuAt(PcpuId pcpu);
@@ -70,19 +63,8 @@ class RunQueues {
 
 template <typename Visitor>
 void RunQueues::ForEach(PcpuId pcpu, TscRange range, Visitor visit) const {
-  uint32_t set = kEmptySet;
-  Tsc from = range.begin;
-  if (pcpu.value < pcpus_.size()) {
-    for (const Step& step : pcpus_[pcpu.value].steps) {
-      if (step.since >= range.end) break;
-      if (step.since > from) {
-        visit(TscRange{from, step.since}, set);
-        from = step.since;
-      }
-      set = step.set;
-    }
-  }
-  if (from < range.end) visit(TscRange{from, range.end}, set);
+  if (pcpu.value < pcpus_.size()) return pcpus_[pcpu.value].sets.ForEach(range, visit);
+  if (!range.Empty()) visit(range, kEmptySet);
 }
 
 }  // namespace xenoscope::correlate

@@ -83,6 +83,7 @@ uint32_t Stacks::WithExit(uint32_t number, const Context& context) {
   Context both = context;
   both.waiting = 0;
   both.wakeup = 0;
+  both.thread = 0;
   if (const auto known = with_exit_.find({number, both}); known != with_exit_.end()) {
     return known->second;
   }

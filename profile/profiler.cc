@@ -22,7 +22,6 @@ namespace {
 
 using recording::Recording;
 using recording::RecordingInfo;
-using recording::Sample;
 
 // Samples of the trace itself are instants: they can be placed at any time, so many cycles (about
 // 10 ms) at once.
@@ -204,6 +203,7 @@ absl::StatusOr<ProfileResults> Profiler::Run(correlate::PipelineObserver* observ
                             .nmi_exit_reason = nmi_exit_reason,
                             .line_of = line_of,
                             .behalf_of = behalf_of,
+                            .threads = request_.threads,
                             .inlined_at = inlined_at,
                             .fold_recursion = request_.columns.fold_recursion,
                             .totals = request_.columns.with_totals,
@@ -218,6 +218,7 @@ absl::StatusOr<ProfileResults> Profiler::Run(correlate::PipelineObserver* observ
                              .nmi_exit_reason = nmi_exit_reason,
                              .line_of = line_of,
                              .behalf_of = behalf_of,
+                             .threads = request_.threads,
                              .inlined_at = inlined_at,
                              .fold_recursion = request_.columns.fold_recursion,
                              .stratified = sample_set_.stratified,
@@ -256,7 +257,7 @@ void Profiler::PlaceWithoutTrace(correlate::PlacingObserver& first,
   SamplesWithin samples(*samples_, request_.within);
   correlate::FanOutObserver fan_out({&first});
   if (!request_.columns.secondary_by.empty()) fan_out.Add(&second);
-  results.counts = correlate::PlaceWithoutTrace(samples, fan_out);
+  results.counts = correlate::PlaceWithoutTrace(samples, request_.threads, fan_out);
   results.outside = samples.outside();
 }
 
@@ -284,7 +285,9 @@ absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first,
     for (const uint16_t event : sample_set_.comparison.events[i].group) options.beside.set(event);
   }
   options.uniform_in_time = sample_set_.stratified;
-  if (observer == nullptr && !options.by_subreason && !options.by_waiting) {
+  options.threads = request_.threads;
+  if (observer == nullptr && !options.by_subreason && !options.by_waiting &&
+      options.threads == nullptr) {
     options.order = trace::RecordOrder::kCrossing;
   }
   options.stgi = StgiOf(*request_.resolver);

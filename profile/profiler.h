@@ -18,6 +18,7 @@
 #include "correlate/pipeline_observer.h"
 #include "correlate/placing/placer.h"
 #include "correlate/profile.h"
+#include "correlate/thread_source.h"
 #include "profile/profile_results.h"
 #include "profile/recorded_processes.h"
 #include "profile/recorded_samples.h"
@@ -55,6 +56,8 @@ struct ProfileRequest {
   trace::Dialect dialect;  // dialect of the trace, with the vendor where it is known
   Resolver* resolver = nullptr;
   FramesAt frames_at{};  // empty: no lines are known
+  // Says which threads vCPUs ran, for columns that need it; null: nothing does. To be used once.
+  correlate::ThreadSource* threads = nullptr;
   // Sees the whole trace, whatever `within` says; null: nothing does. It is called on the thread of
   // Profiler::Run, and not at all if samples are not placed by the trace.
   correlate::TraceObserver* trace_observer = nullptr;

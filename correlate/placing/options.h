@@ -6,6 +6,7 @@
 #include "base/mode.h"
 #include "base/tsc.h"
 #include "correlate/nmi_matching.h"
+#include "correlate/thread_source.h"
 #include "recording/info.h"
 #include "trace/cursor.h"
 #include "trace/names.h"
@@ -27,11 +28,14 @@ struct PlacingOptions {
   // The profile's own event comes equally often in all time of all vCPUs.
   bool uniform_in_time = true;
   // The order in which the placer gets records. kCrossing costs less on many pCPUs, but does not
-  // agree with by_subreason and by_waiting.
+  // agree with by_subreason, by_waiting and threads.
   trace::RecordOrder order = trace::RecordOrder::kTime;
   bool by_subreason = false;  // contexts say what exits were about
   bool by_waiting = false;    // contexts say which vCPUs waited for the pCPU
   bool by_wakeup = false;     // contexts say what woke the vCPU
+  // Says which threads vCPUs ran, and contexts then say it; null: they do not. It outlives the
+  // placer, and is used by it alone.
+  ThreadSource* threads = nullptr;
   // Events whose samples are placed beside those of the profile's own event, by number: their modes
   // are not those of time.
   std::bitset<recording::kMaxRecordingEvents> beside{};

@@ -120,10 +120,16 @@ absl::Status Placer::Finish() {
   return absl::OkStatus();
 }
 
-PlacingCounts PlaceWithoutTrace(SampleSource& samples, PlacingObserver& observer) {
-  constexpr Place kNowhere{{}, {}, 1};
+PlacingCounts PlaceWithoutTrace(SampleSource& samples, ThreadSource* threads,
+                                PlacingObserver& observer) {
+  Place nowhere{{}, {}, 1};
+  RunningThreads running(threads);
   PlacingCounts counts;
   while (const Sample* sample = samples.Next()) {
+    running.Advance(sample->when.end);
+    running.Forget(sample->vcpu, sample->when.end);
+    const bool is_timed = sample->timed || sample->IsInstant();
+    nowhere.context.thread = is_timed ? running.Now(sample->vcpu) : 0;
     ++counts.samples;
     ++counts.placed[static_cast<size_t>(Placement::kUntraced)];
     observer.OnPlaced({
@@ -133,7 +139,7 @@ PlacingCounts PlaceWithoutTrace(SampleSource& samples, PlacingObserver& observer
         .placement = Placement::kUntraced,
         // A cluster of its own: which samples share a running interval is not known.
         .cluster = counts.samples,
-        .places = {&kNowhere, 1},
+        .places = {&nowhere, 1},
         .when = sample->when,
     });
   }

@@ -96,7 +96,9 @@ class Placer {
   Tsc forget_at_;
 };
 
-// Gives every sample to the observer as kUntraced, where there is no trace to join it with.
-[[nodiscard]] PlacingCounts PlaceWithoutTrace(SampleSource& samples, PlacingObserver& observer);
+// Gives every sample to the observer as kUntraced, where there is no trace to join it with. Samples
+// that know their time get the thread of their vCPU, if `threads` is not null.
+[[nodiscard]] PlacingCounts PlaceWithoutTrace(SampleSource& samples, ThreadSource* threads,
+                                              PlacingObserver& observer);
 
 }  // namespace xenoscope::correlate

@@ -23,6 +23,7 @@ RecentTimeline::RecentTimeline(const PlacingOptions& options, PlacingObserver& o
       checks_(checks),
       next_(next),
       timeline_(*this),
+      threads_(options.threads),
       cycles_per_transition_(options.cycles_per_transition) {
   using trace::Event;
   const auto note = [this](Event event) { noted_events_.at(static_cast<size_t>(event)) = true; };
@@ -86,6 +87,7 @@ void RecentTimeline::NoteExit(const VcpuTrack& track, VcpuHistory& vcpu) const {
   Context context{ContextKind::kExit, track.exit_nested, track.exit_reason};
   if (options_.by_waiting) context.waiting = run_queues_.Now(track.pcpu);
   if (options_.by_wakeup) context.wakeup = vcpu.wakeup.now();
+  context.thread = threads_.Now(track.ref);
   vcpu.AddExit(track, context, IsNmi(track.exit_reason));
 }
 
@@ -225,6 +227,7 @@ void RecentTimeline::AddSwitch(const ContextSwitch& context_switch) {
   starting.by_context[static_cast<size_t>(ContextKind::kSwitch)] += range.Length();
   if (options_.by_waiting) interval.context.waiting = run_queues_.Now(pcpu);
   if (options_.by_wakeup) interval.context.wakeup = starting.wakeup.now();
+  interval.context.thread = threads_.Now(to->ref);
   AddInterval(to->index, interval, false, false);
   VcpuHistory& stopping = VcpuAt(from->index);
   if (stopping.intervals.end() > range.begin) return;  // clocks of pCPUs differ
@@ -288,13 +291,11 @@ void RecentTimeline::OnSegment(const Segment& segment) {
   if (sampled > 0 && segment.kind == SegmentKind::kGuest) {
     vcpu.stays.Add(segment.range.Length(), 1);
   }
-  if (!options_.by_waiting) return AddInterval(segment.vcpu_index, interval, true, unsettled);
-  run_queues_.ForEach(segment.pcpu, range, [&](TscRange part, uint32_t set) {
-    interval.range = part;
-    interval.context.waiting = set;
-    AddInterval(segment.vcpu_index, interval, part.begin == range.begin, unsettled);
+  ForEachPart(interval, [&](const TimelineInterval& part) {
+    AddInterval(segment.vcpu_index, part, part.range.begin == range.begin, unsettled);
   });
-  run_queues_.Forget(segment.pcpu, segment.range.end);
+  if (options_.by_waiting) run_queues_.Forget(segment.pcpu, segment.range.end);
+  threads_.Forget(segment.vcpu, segment.range.end);
 }
 
 void RecentTimeline::OnRunstateInterval(const RunstateInterval& interval) {

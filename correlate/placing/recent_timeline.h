@@ -23,6 +23,7 @@
 #include "correlate/losses.h"
 #include "correlate/placing/options.h"
 #include "correlate/placing/placed_sample.h"
+#include "correlate/placing/running_threads.h"
 #include "correlate/placing/vcpu_history.h"
 #include "correlate/run_queues.h"
 #include "correlate/timeline.h"
@@ -58,6 +59,7 @@ class RecentTimeline : private TimelineObserver {
   }
   // Takes the next item of the trace in the order of time. O(1) amortised.
   void Take(const trace::Item& item) {
+    threads_.Advance(item.record.tsc);
     if (item.kind == trace::ItemKind::kRecord) [[likely]] {
       if (!trace_begin_) trace_begin_ = item.record.tsc;
       timeline_.TakeRecord(item.record);
@@ -69,6 +71,7 @@ class RecentTimeline : private TimelineObserver {
   // Take the next record or item in the order of the options. Records of events that are not
   // handled may be left out, but for those before the first one. O(1) amortised.
   void TakeRecord(const trace::Record& record) {
+    threads_.Advance(record.tsc);
     if (options_.order == trace::RecordOrder::kTime) {
       timeline_.TakeRecord(record);
     } else {
@@ -77,6 +80,7 @@ class RecentTimeline : private TimelineObserver {
     Note(record);
   }
   void TakeNonRecord(const trace::Item& item) {
+    threads_.Advance(item.record.tsc);
     TakeLossItem(item);
     timeline_.TakeNonRecord(item);
     if (!unsettled_.empty()) [[unlikely]] {
@@ -119,7 +123,8 @@ class RecentTimeline : private TimelineObserver {
   }
   // Returns what the vCPU has been doing since its last completed interval, if that is known.
   [[nodiscard]] std::optional<TimelineInterval> OpenInterval(const VcpuTrack& track) const;
-  // Calls visit(interval) for the parts of OpenInterval that differ in which vCPUs wait.
+  // Calls visit(interval) for the parts of OpenInterval that differ in which vCPUs wait, or in the
+  // thread.
   template <typename Visitor>
   void ForEachOpen(const VcpuTrack& track, Visitor visit) const;
   [[nodiscard]] UnobservedTime UnobservedTimeIn(TscRange range) const;
@@ -146,6 +151,13 @@ class RecentTimeline : private TimelineObserver {
   // The context of what a vCPU does, with what the options ask to tell of an exit.
   [[nodiscard]] Context ContextIn(const VcpuHistory& vcpu, SegmentKind kind, bool nested,
                                   uint32_t reason, uint64_t exit) const;
+  // Calls visit(part) for the parts of an interval in which a vCPU runs that differ in which vCPUs
+  // wait, or in the thread, where the options ask for these.
+  template <typename Visitor>
+  void ForEachPart(const TimelineInterval& interval, Visitor visit) const;
+  // Calls visit(part) for the parts of the interval that differ in the thread.
+  template <typename Visitor>
+  void ForEachThread(const TimelineInterval& interval, Visitor visit) const;
   // `is_first`: the interval begins where its segment does. `unsettled`: as IsUnsettled.
   void AddInterval(uint32_t index, const TimelineInterval& interval, bool is_first, bool unsettled);
   // Adds the time of a switch to the intervals of both vCPUs: samples that are logged for the one
@@ -184,6 +196,7 @@ class RecentTimeline : private TimelineObserver {
   TraceCounts counts_;
   SampleRate sample_rate_;
   RunQueues run_queues_;
+  RunningThreads threads_;
   ContextSwitches switches_;
   Losses losses_;
   std::array<bool, trace::kEventCount> noted_events_{};            // those of NoteRecord
@@ -201,11 +214,29 @@ template <typename Visitor>
 void RecentTimeline::ForEachOpen(const VcpuTrack& track, Visitor visit) const {
   std::optional<TimelineInterval> open = OpenInterval(track);
   if (!open || open->range.Empty()) return;
-  if (!options_.by_waiting || open->context.kind == ContextKind::kLost) return visit(*open);
-  run_queues_.ForEach(open->pcpu, open->range, [&](TscRange part, uint32_t set) {
-    open->range = part;
-    open->context.waiting = set;
-    visit(*open);
+  if (open->context.kind == ContextKind::kLost) return visit(*open);
+  ForEachPart(*open, visit);
+}
+
+template <typename Visitor>
+void RecentTimeline::ForEachPart(const TimelineInterval& interval, Visitor visit) const {
+  if (!options_.by_waiting) return ForEachThread(interval, visit);
+  TimelineInterval part = interval;
+  run_queues_.ForEach(interval.pcpu, interval.range, [&](TscRange range, uint32_t set) {
+    part.range = range;
+    part.context.waiting = set;
+    ForEachThread(part, visit);
+  });
+}
+
+template <typename Visitor>
+void RecentTimeline::ForEachThread(const TimelineInterval& interval, Visitor visit) const {
+  if (!threads_.known()) return visit(interval);
+  TimelineInterval part = interval;
+  threads_.ForEach(interval.vcpu, interval.range, [&](TscRange range, uint32_t thread) {
+    part.range = range;
+    part.context.thread = thread;
+    visit(part);
   });
 }
 

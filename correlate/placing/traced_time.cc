@@ -12,7 +12,7 @@ constexpr size_t kMaxSums = 32;
 
 uint64_t HashOf(const Context& context) {
   return context.reason + 7 * static_cast<uint64_t>(context.kind) + context.number +
-         context.waiting + context.wakeup;
+         context.waiting + context.wakeup + context.thread;
 }
 
 }  // namespace

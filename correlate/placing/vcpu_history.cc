@@ -70,6 +70,7 @@ Context GuestBefore(const ExitMark& exit) {
   Context context{ContextKind::kGuest};
   context.waiting = exit.context.waiting;
   context.wakeup = exit.context.wakeup;
+  context.thread = exit.context.thread;
   return context;
 }
 

@@ -84,11 +84,12 @@ void ThreadStates::Take(ThreadState state) {
   const KernelEvent& event = cursor.event();
   const Tsc at = std::max(HostTime(event.tsc), last_);
   last_ = at;
-  if (cursor.after_loss()) OnLoss(cursor.cpu(), at);
+  if (cursor.after_loss()) ++losses_;  // what changed since the loss began is not known, either
   VcpuTrack& vcpu = vcpu_tracks_[cursor.cpu()];
   if (!vcpu.begun) Begin(cursor.cpu(), at);
   // The event says which thread wrote it; that of a switch is the one that stops.
   if (vcpu.thread == kNone) {
+    Charge(cursor.cpu(), at, ThreadState::kLost);
     vcpu.thread = OnCpu(cursor.cpu(), event.current);
     EndWait(vcpu.thread, at);
     tracks_[vcpu.thread].vcpu = cursor.cpu();
@@ -117,7 +118,9 @@ void ThreadStates::Take(ThreadState state) {
     case KernelEventKind::kCgroupAttach:
     case KernelEventKind::kCgroupTransfer: {
       const size_t process = threads_[ThreadOf(event.thread)].process;
-      if (process != 0) processes_[process].cgroup = event.path.substr(0, kMaxPath);
+      if (process == 0) break;
+      processes_[process].cgroup = event.path.substr(0, kMaxPath);
+      ++processes_[process].moves;
       break;
     }
     default:
@@ -126,6 +129,7 @@ void ThreadStates::Take(ThreadState state) {
   const auto end = heap_.end();
   std::ranges::pop_heap(heap_, IsLater);
   if (cursor.Next()) {
+    if (cursor.after_loss()) BeginLoss(cursor.cpu(), at, state);
     std::ranges::push_heap(heap_, IsLater);
   } else {
     heap_.erase(end - 1);
@@ -192,19 +196,16 @@ void ThreadStates::Enter(size_t thread, ThreadState state, Tsc at) {
   tracks_[thread].state = state;
 }
 
-// Which thread ran since the last event before the loss is not known.
-void ThreadStates::OnLoss(uint32_t cpu, Tsc at) {
+void ThreadStates::BeginLoss(uint32_t cpu, Tsc at, ThreadState state) {
   ++losses_;
   VcpuTrack& vcpu = vcpu_tracks_[cpu];
-  if (!vcpu.begun) return;
-  if (vcpu.thread != kNone) {
-    Track& track = tracks_[vcpu.thread];
-    track.vcpu = kNone;
-    track.since = vcpu.accounted;
-    track.state = ThreadState::kLost;
-    vcpu.thread = kNone;
-  }
-  Charge(cpu, at, ThreadState::kLost);
+  Charge(cpu, at, state);
+  if (vcpu.thread == kNone) return;
+  Track& track = tracks_[vcpu.thread];
+  track.vcpu = kNone;
+  track.since = at;
+  track.state = ThreadState::kLost;
+  vcpu.thread = kNone;
 }
 
 void ThreadStates::OnSwitch(uint32_t cpu, const KernelEvent& event, ThreadState state, Tsc at) {
@@ -249,6 +250,8 @@ void ThreadStates::OnNewTask(const KernelEvent& event, Tsc at) {
   if ((event.number & kCloneThread) == 0) {
     process_of_.erase(event.thread);  // its number was another one's before
     process = ProcessOf(event.thread);
+  }
+  if (process != parent && process != 0) {
     processes_[process].name = event.name.substr(0, kMaxName);
     processes_[process].cgroup = processes_[parent].cgroup;
   }

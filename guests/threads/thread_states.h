@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -50,6 +51,7 @@ struct GuestProcess {
   uint32_t pid = 0;  // 0: not known
   std::string name;
   std::string cgroup;  // path; empty: not known
+  uint32_t moves = 0;  // times that it was moved to a cgroup
 };
 
 struct GuestThread {
@@ -107,6 +109,13 @@ class ThreadStates {
   // Returns by whom threads' time was stolen, by thread and domain. What is missing from a thread's
   // kStolen was taken by no vCPU that is known. O(result log result).
   [[nodiscard]] std::vector<StolenTime> Stolen() const;
+  // Returns the thread on the CPU after the last event, if it is known: an index.
+  [[nodiscard]] std::optional<size_t> ThreadOn(uint32_t cpu) const {
+    const size_t thread = vcpu_tracks_[cpu].thread;
+    return thread == kNone ? std::nullopt : std::optional(thread);
+  }
+  // Returns the time of the last event.
+  [[nodiscard]] Tsc now() const { return last_; }
   [[nodiscard]] uint64_t events() const;
   [[nodiscard]] KernelTraceFaults faults() const;
 
@@ -147,7 +156,8 @@ class ThreadStates {
   // Ends the time in which the thread was on no vCPU.
   void EndWait(size_t thread, Tsc at);
   void Enter(size_t thread, ThreadState state, Tsc at);
-  void OnLoss(uint32_t cpu, Tsc at);
+  // From here on the CPU's thread is not known: its next event comes after a loss.
+  void BeginLoss(uint32_t cpu, Tsc at, ThreadState state);
   void OnSwitch(uint32_t cpu, const KernelEvent& event, ThreadState state, Tsc at);
   void OnWaking(const KernelEvent& event, Tsc at);
   void OnNewTask(const KernelEvent& event, Tsc at);

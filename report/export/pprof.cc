@@ -245,7 +245,7 @@ class PprofWriter {
           }
           break;
         case Dimension::kProcess:
-          if (row.process.value == 0) break;
+          if (row.process.value == 0 && row.process_of_thread.empty()) break;
           [[fallthrough]];
         default:
           PutLabel(sample, ToString(dimension), DimensionText(report_, row, dimension));

@@ -19,7 +19,15 @@ constexpr std::array kProfile = {
                "state of the vCPU in the trace: guest; the reason of the VM exit that Xen was "
                "handling; resume (scheduled in, exit not in the trace); context-switch (Xen "
                "switches to it); running (PV: guest or Xen); lost; untraced"},
-    ColumnHelp{"process", "the process, where the domain's own kernel took the sample"},
+    ColumnHelp{
+        "process",
+        "the process, where the domain's own kernel took the sample, or recorded its threads "
+        "(record --threads)"},
+    ColumnHelp{
+        "thread",
+        "the thread that the domain's kernel had put on the vCPU (record --threads); Xen's "
+        "samples are of the thread for whose vCPU it worked; [unknown]: not recorded, or lost"},
+    ColumnHelp{"container", "the container or service of the thread, by its cgroup; -: none"},
     ColumnHelp{"behalf",
                "the domain on whose behalf the process of dom0 works: as its device model, or as a "
                "thread of a back end; -: none, or not known"},

@@ -38,8 +38,9 @@ using correlate::UnplacedReason;
 using nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, correlate::kDimensions> kDimensionNames = {
-    "domain", "vcpu",    "pcpu",      "mode",    "exit", "image",  "function", "address", "process",
-    "stack",  "placing", "subreason", "waiting", "line", "wakeup", "behalf",   "page"};
+    "domain",  "vcpu",    "pcpu",  "mode",    "exit",      "image",   "function",
+    "address", "process", "stack", "placing", "subreason", "waiting", "line",
+    "wakeup",  "behalf",  "page",  "thread",  "container"};
 // The columns after those of the dimensions, in their order.
 constexpr std::array<std::string_view, 10> kFigures = {
     "samples",     "share",     "low",        "high",          "cycles",
@@ -90,7 +91,8 @@ Cell DimensionCell(const ProfileReport& report, const ProfileRow& row, Dimension
     case Dimension::kAddress:
       return uint64_t{row.address};
     case Dimension::kProcess:
-      return row.process.value == 0 ? std::string("[unknown]") : report.process_name(row.process);
+      if (row.process.value != 0) return report.process_name(row.process);
+      return row.process_of_thread.empty() ? std::string("[unknown]") : row.process_of_thread;
     case Dimension::kStack:
       return fmt::format("{}", fmt::join(StackNames(report, row), ";"));
     case Dimension::kPlacing:
@@ -107,6 +109,10 @@ Cell DimensionCell(const ProfileReport& report, const ProfileRow& row, Dimension
       return uint64_t{row.page};
     case Dimension::kBehalf:
       return row.behalf ? DomainLabel(report, *row.behalf) : std::string("-");
+    case Dimension::kThread:
+      return row.thread.empty() ? std::string("[unknown]") : row.thread;
+    case Dimension::kContainer:
+      return row.container.empty() ? std::string("-") : row.container;
   }
   return {};
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "guests/threads/container_name.h"
 
 namespace xenoscope::report {
 namespace {
@@ -63,7 +64,7 @@ Key KeyOf(const guests::ThreadStates& domain, const guests::GuestThread& thread,
   const guests::GuestProcess& process = domain.processes()[thread.process];
   Key key{domain.domain(), "", "", 0, "", 0};
   if (by == ThreadsBy::kDomain) return key;
-  std::get<1>(key) = ContainerName(process.cgroup);
+  std::get<1>(key) = guests::ContainerName(process.cgroup);
   if (by == ThreadsBy::kContainer) return key;
   const bool is_idle = thread.tid == 0;
   std::get<2>(key) = process.pid == 0 ? thread.name : process.name;
@@ -190,30 +191,7 @@ class Builder {
   Table table_;
 };
 
-std::string_view Without(std::string_view text, std::string_view suffix) {
-  return text.ends_with(suffix) ? text.substr(0, text.size() - suffix.size()) : text;
-}
-
 }  // namespace
-
-std::string ContainerName(const std::string& cgroup) {
-  constexpr size_t kShortId = 12;  // of an id of 64 digits, as `docker ps` shows it
-  std::string_view name = cgroup;
-  while (name.ends_with('/')) name.remove_suffix(1);
-  constexpr std::string_view kLxc = "lxc.payload.";
-  if (const size_t lxc = name.find(kLxc); lxc != std::string_view::npos) {
-    name.remove_prefix(lxc + kLxc.size());
-    return std::string(name.substr(0, name.find('/')));
-  }
-  name = name.substr(name.rfind('/') + 1);
-  name = Without(Without(name, ".scope"), ".service");
-  for (const std::string_view engine : {"docker-", "libpod-", "cri-containerd-", "crio-"}) {
-    if (name.starts_with(engine)) name.remove_prefix(engine.size());
-  }
-  const bool is_id =
-      name.size() == 64 && name.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-  return std::string(is_id ? name.substr(0, kShortId) : name);
-}
 
 Table ThreadsTable(std::span<const guests::ThreadStates> domains,
                    const std::function<std::string(DomainId)>& name_of, Clock clock,

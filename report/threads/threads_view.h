@@ -24,10 +24,6 @@ struct ThreadsOptions {
   size_t limit = 0;  // the most rows; 0: all
 };
 
-// Returns the container's name by the path of its cgroup: that which docker, podman, LXC,
-// Kubernetes or systemd gave it; empty for the root.
-[[nodiscard]] std::string ContainerName(const std::string& cgroup);
-
 // Returns the table: rows by their time on vCPUs, the longest first, without what did not run.
 // Times are in seconds of `clock`. O(threads log threads).
 [[nodiscard]] Table ThreadsTable(std::span<const guests::ThreadStates> domains,

@@ -280,6 +280,23 @@ def threads(lab):
     lab.check(by.get("-", 0) <= 0.001 * sums["stolen_s"] and by.get("pv", 0) > 0,
               f"{by.get('pv', 0):.3f} s were stolen by pv, {by.get('-', 0):.4f} s by nobody that is known")
     lab.check(sums["untraced_s"] < 0.05 * sums["on_vcpu_s"], f"{sums['untraced_s']:.3f} s are untraced")
+    samples = lab.report("--by", "domain,thread")["rows"]
+    of_dom0 = {row["thread"]: row for row in samples if row["domain"] == "Domain-0"}
+    every = sum(row["samples"] for row in of_dom0.values())
+    unknown = sum(row["samples"] for name, row in of_dom0.items() if name == "[unknown]")
+    lab.check(every > 500 and unknown <= 0.01 * every, f"{unknown} of {every} samples of dom0 have no thread")
+    # The recorder's first thread works before samples are taken, and after.
+    recorder = max(rows, key=lambda row: row["guest_s"] if row["tid"] == row["pid"] else 0)["process"]
+    others = [row for row in rows if row["tid"] != row["pid"] or row["process"] != recorder]
+    most = sorted(others, key=lambda row: -row["guest_s"])[:6]
+    cycles = {}
+    for row in most:
+        name = row["thread"] if row["thread"] == "[idle]" else f"{row['thread']} ({row['tid']})"
+        cycles[name] = (of_dom0.get(name, {"cycles": 0})["cycles"], row["guest_s"])
+    traced, followed = (sum(pair[i] for pair in cycles.values()) for i in (0, 1))
+    for name, (ours, events) in cycles.items():
+        lab.check(abs(ours / traced - events / followed) < 0.02,
+                  f"{name}: {100 * ours / traced:.1f} % of the time of six threads, by events {100 * events / followed:.1f} %")
 
 
 def ratio(lab):

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/hypercalls.h"
+#include "tests/unit/correlate/fake_threads.h"
 #include "tests/unit/trace/exit_reasons.h"
 #include "tests/unit/trace/trace_builder.h"
 #include "trace/trace_file.h"
@@ -86,6 +87,7 @@ class Lines : public PlacingObserver {
     if (context.wakeup >= Wakeup::kVector) {
       text += fmt::format(", woken by {:x}", context.wakeup - Wakeup::kVector);
     }
+    if (context.thread != 0) text += fmt::format(", t{}", context.thread);
     return text;
   }
   static std::string KindText(const Context& context) {
@@ -617,6 +619,41 @@ TEST(Placing, SplitsContextsByWakeup) {
               "0.27 exit 78, woken 0.13 exit 72, woken 0.13");
 }
 
+constexpr VcpuRef kD1Vcpu{DomainId{1}, VcpuId{0}};
+
+// The guest puts thread 2 on its vCPU at 28, while it runs, thread 1 at 35, and thread 2 again in
+// the last exit's time.
+TEST(Placing, SplitsContextsByThread) {
+  const std::vector<ThreadSwitch> switches{
+      {kD1Vcpu, Tsc{1}, 1}, {kD1Vcpu, Tsc{28}, 2}, {kD1Vcpu, Tsc{35}, 1}, {kD1Vcpu, Tsc{42}, 2}};
+  FakeThreads threads(switches);
+  PlacingOptions options = WithoutTransitions();
+  options.threads = &threads;
+  Sample instant = Bracketed(1, Mode::kUser, 0x1234, 33, 34);
+  instant.timed = true;
+  const Lines lines = Place(HvmGuest(), {instant, Bracketed(1, Mode::kXen, 0xf, 15, 50)}, nullptr,
+                            trace::Vendor::kSvm, LoggedRip::kOfLastEntry, options);
+  EXPECT_THAT(lines.lines, ElementsAre("d1v0 user 0x1234 instant: guest, t2 1.00",
+                                       "d1v0 xen 0xf bracketed: exit 72, t1 0.50 exit 61, t2 0.17 "
+                                       "exit 60, t1 0.17 exit 60, t2 0.17"));
+  // Observers get all time: guest [12, 20), [26, 30), [32, 40), [44, 60).
+  EXPECT_THAT(lines.traced(),
+              ElementsAre("d1v0 exit 60, t1 2", "d1v0 exit 60, t2 2", "d1v0 exit 61, t2 2",
+                          "d1v0 exit 72, t1 6", "d1v0 guest, t1 15", "d1v0 guest, t2 21",
+                          "d1v0 resume, t1 2"));
+}
+
+TEST(Placing, WithoutTraceTimedSamplesHaveThreads) {
+  FakeThreads threads({{kD1Vcpu, Tsc{1}, 1}, {kD1Vcpu, Tsc{28}, 2}});
+  Sample late = Bracketed(1, Mode::kUser, 2, 30, 31);
+  Samples source({Bracketed(1, Mode::kUser, 1, 27, 28), Bracketed(1, Mode::kXen, 3, 2, 29), late});
+  Lines lines;
+  EXPECT_EQ(PlaceWithoutTrace(source, &threads, lines).Attributed(), 3U);
+  EXPECT_THAT(lines.lines, ElementsAre("d1v0 user 0x1 untraced: untraced, t1 1.00",
+                                       "d1v0 xen 0x3 untraced: untraced 1.00",
+                                       "d1v0 user 0x2 untraced: untraced, t2 1.00"));
+}
+
 TEST(Placing, PlacesStoppedVcpuAtStop) {
   PlacingCounts counts;
   // The brackets hold pieces of other contexts too: before the stop, and after it.
@@ -643,7 +680,7 @@ TEST(Placing, PlacesStoppedPvVcpu) {
 TEST(Placing, WithoutTraceAllSamplesCount) {
   Samples source({Bracketed(1, Mode::kXen, 1, 2, 8)});
   Lines lines;
-  const PlacingCounts counts = PlaceWithoutTrace(source, lines);
+  const PlacingCounts counts = PlaceWithoutTrace(source, nullptr, lines);
   EXPECT_THAT(lines.lines, ElementsAre("d1v0 xen 0x1 untraced: untraced 1.00"));
   EXPECT_EQ(counts.Attributed(), 1U);
 }

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/unit/correlate/fake_threads.h"
 #include "tests/unit/trace/exit_reasons.h"
 
 namespace xenoscope::correlate {
@@ -315,6 +316,88 @@ TEST_F(ProfileTest, VcpusOfDifferentDomainsAreDifferent) {
   for (const ProfileRow& row : result.rows) {
     EXPECT_EQ(row.vcpu.value, 0);
     EXPECT_DOUBLE_EQ(row.share, row.domain == kD1.domain ? 0.75 : 0.25);
+  }
+}
+
+Context GuestOf(uint32_t thread) {
+  Context context = kGuest;
+  context.thread = thread;
+  return context;
+}
+
+// Thread 1 has three quarters of the time and half of the samples.
+TEST_F(ProfileTest, ThreadsHaveTheirTimeOfTheTrace) {
+  const FakeThreads threads;
+  for (const bool by_function : {false, true}) {
+    ProfileOptions options{{Dimension::kThread}, true, 0};
+    if (by_function) options.by.push_back(Dimension::kFunction);
+    options.threads = &threads;
+    Profile profile(options, resolver_);
+    profile.OnTraced(kD1, GuestOf(1), {3000});
+    profile.OnTraced(kD1, GuestOf(2), {1000});
+    for (int i = 0; i < 8; ++i) {
+      Add(profile, kD1, 1000, {{GuestOf(1), {}, 0.5}, {GuestOf(2), {}, 0.5}});
+    }
+    const ProfileResult result = Finish(profile);
+    ASSERT_EQ(result.rows.size(), 2U);
+    for (const ProfileRow& row : result.rows) {
+      EXPECT_DOUBLE_EQ(row.share, row.thread == "t1" ? 0.75 : 0.25) << row.thread;
+      EXPECT_DOUBLE_EQ(row.samples, 4);
+      EXPECT_EQ(row.interval.low == row.interval.high, !by_function);
+    }
+  }
+}
+
+TEST_F(ProfileTest, ThreadsOfOneContainerAreOneRow) {
+  const FakeThreads threads;
+  ProfileOptions options{{Dimension::kContainer}, true, 0};
+  options.threads = &threads;
+  Profile profile(options, resolver_);
+  for (const uint32_t thread : {1, 2, 3}) {
+    profile.OnTraced(kD1, GuestOf(thread), {1000});
+    Add(profile, kD1, 1000, {{GuestOf(thread), {}, 1}});
+  }
+  const ProfileResult result = Finish(profile);
+  ASSERT_EQ(result.rows.size(), 2U);
+  for (const ProfileRow& row : result.rows) {
+    EXPECT_DOUBLE_EQ(row.cycles, row.container == "c1" ? 2000 : 1000) << row.container;
+  }
+}
+
+// Where no row is by thread, threads do not divide strata.
+TEST_F(ProfileTest, ThreadsAreLeftOutOfOtherRows) {
+  const FakeThreads threads;
+  ProfileOptions options{{Dimension::kFunction}, true, 0};
+  options.threads = &threads;
+  options.parts = true;
+  Profile profile(options, resolver_);
+  for (const uint32_t thread : {1, 2}) {
+    profile.OnTraced(kD1, GuestOf(thread), {1000});
+    Add(profile, kD1, 1000, {{GuestOf(thread), {}, 1}});
+  }
+  const ProfileResult result = Finish(profile);
+  ASSERT_EQ(result.rows.size(), 1U);
+  EXPECT_EQ(result.rows[0].parts.size(), 1U);
+}
+
+// Samples that know their process keep it; others have that of the thread.
+TEST_F(ProfileTest, ProcessesAreThoseOfThreadsWhereSamplesDoNotKnowThem) {
+  const FakeThreads threads;
+  ProfileOptions options{{Dimension::kProcess}, true, 0};
+  options.threads = &threads;
+  Profile profile(options, resolver_);
+  profile.OnTraced(kD1, GuestOf(5), {1000});
+  Sample sample;
+  sample.vcpu = kD1;
+  const Place place{GuestOf(5), {}, 1};
+  for (const uint32_t space : {0U, 7U}) {
+    sample.space = {space};
+    profile.OnPlaced({&sample, kD1, 1000, Placement::kBracketed, ++run_, {&place, 1}});
+  }
+  const ProfileResult result = Finish(profile);
+  ASSERT_EQ(result.rows.size(), 2U);
+  for (const ProfileRow& row : result.rows) {
+    EXPECT_EQ(row.process_of_thread, row.process.value == 7 ? "" : "p5");
   }
 }
 

@@ -13,6 +13,7 @@
 #include "guests/threads/follow_threads.h"
 #include "recording/sample_writer.h"
 #include "tests/unit/guests/ftrace/page_builder.h"
+#include "tests/unit/guests/recorded_kernel.h"
 #include "tests/unit/trace/trace_builder.h"
 #include "trace/trace_file.h"
 
@@ -28,33 +29,16 @@ constexpr uint64_t kPreempt = 0x100;
 // Kernels' events as a recording has them, followed to the end.
 class Followed {
  public:
-  Followed() {
-    recording::FileHeader header;
-    const auto bytes = std::as_bytes(std::span(&header, 1));
-    file_.assign(bytes.begin(), bytes.end());
-    writer_.AppendTraceFormats(kDom0, kSwitchFormats);
-  }
   Followed& Thread(uint32_t pid, uint32_t tid, const std::string& name) {
-    recording::ProcessEntry entry;
-    entry.type = static_cast<uint8_t>(recording::ProcessEntryType::kThread);
-    entry.pid = pid;
-    entry.tid = tid;
-    recording::ProcessChunk chunk;
-    chunk.Add(entry, nullptr, name);
-    writer_.Append(kDom0, chunk);
+    kernel_.Thread(pid, tid, name);
     return *this;
   }
   Followed& Page(uint32_t cpu, const std::vector<std::byte>& page) {
-    writer_.AppendTracePages({kDom0, VcpuId{cpu}}, {}, PageBuilder::kSize, page);
+    kernel_.Page(cpu, page);
     return *this;
   }
   Followed& Run(const trace::TraceFile* xen = nullptr) {
-    const std::vector<std::byte> chunks = writer_.Take();
-    file_.insert(file_.end(), chunks.begin(), chunks.end());
-    auto opened = KernelTrace::Open(file_, kDom0);
-    EXPECT_TRUE(opened.ok() && *opened) << opened.status();
-    kernel_ = **std::move(opened);
-    states_.emplace(*kernel_, 0);
+    states_.emplace(kernel_.Open(), 0);
     const absl::Status status = FollowThreads({&*states_, 1}, xen);
     EXPECT_TRUE(status.ok()) << status;
     return *this;
@@ -72,9 +56,7 @@ class Followed {
   const ThreadStates& states() const { return *states_; }
 
  private:
-  SampleWriter writer_ = SampleWriter::InMemory();
-  std::vector<std::byte> file_;
-  std::optional<KernelTrace> kernel_;
+  RecordedKernel kernel_;
   std::optional<ThreadStates> states_;
 };
 

@@ -307,7 +307,7 @@ TEST(Dimensions, HaveTheNamesOfTheCommandLine) {
   EXPECT_EQ(ParseDimensions("domain,functions").status().message(),
             "there is no column 'functions'; choose from "
             "domain,vcpu,pcpu,mode,exit,image,function,address,process,stack,placing,"
-            "subreason,waiting,line,wakeup,behalf,page");
+            "subreason,waiting,line,wakeup,behalf,page,thread,container");
   EXPECT_EQ(ParseDimensions("mode,mode").status().message(),
             "column 'mode' is named twice; name it once");
   EXPECT_TRUE(IsSortKey({Dimension::kExit}, "exit"));

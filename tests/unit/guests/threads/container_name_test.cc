@@ -1,10 +1,10 @@
-#include "report/threads/threads_view.h"
+#include "guests/threads/container_name.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace xenoscope::report {
+namespace xenoscope::guests {
 namespace {
 
 TEST(ContainerName, IsWhatItsManagerCallsIt) {
@@ -19,4 +19,4 @@ TEST(ContainerName, IsWhatItsManagerCallsIt) {
 }
 
 }  // namespace
-}  // namespace xenoscope::report
+}  // namespace xenoscope::guests
