@@ -1,12 +1,9 @@
 #include "correlate/guest_clocks.h"
 
 #include <algorithm>
-#include <deque>
-#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
-#include <span>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -32,42 +29,7 @@ struct Event {
   Tsc at;              // the time of the record
 };
 
-// Where a vCPU's guest can have run, in the order of time.
-using Ranges = std::deque<TscRange>;
-
-// Returns the offsets within `limits` with which an event was in one of the ranges at most
-// kMaxEventAge before its record: ascending, and not touching. O(log ranges + ranges that matter).
-std::vector<OffsetRange> AllowedOffsets(const Event& event, const Ranges& ranges,
-                                        OffsetRange limits) {
-  std::vector<OffsetRange> offsets;
-  // The end of the ranges that allow limits.min or more; earlier ranges allow larger offsets.
-  const auto latest = std::ranges::partition_point(ranges, [&](const TscRange& range) {
-    return static_cast<int64_t>(event.guest - range.begin.value) >= limits.min;
-  });
-  for (auto range = std::make_reverse_iterator(latest); range != ranges.rend(); ++range) {
-    const OffsetRange allowed{static_cast<int64_t>(event.guest - range->end.value),
-                              static_cast<int64_t>(event.guest - range->begin.value)};
-    if (range->end + kMaxEventAge < event.at || allowed.min > limits.max) break;
-    if (!offsets.empty() && offsets.back().max >= allowed.min) {
-      offsets.back().max = allowed.max;
-    } else {
-      offsets.push_back(allowed);
-    }
-  }
-  return offsets;
-}
-
-// Returns the intersection of two ascending lists of disjoint ranges. O(|a| + |b|).
-std::vector<OffsetRange> Intersection(std::span<const OffsetRange> a,
-                                      std::span<const OffsetRange> b) {
-  std::vector<OffsetRange> both;
-  for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
-    const OffsetRange range{std::max(a[i].min, b[j].min), std::min(a[i].max, b[j].max)};
-    if (range.min <= range.max) both.push_back(range);
-    a[i].max < b[j].max ? ++i : ++j;
-  }
-  return both;
-}
+using Ranges = RunningRanges;
 
 // The events of one number of a domain.
 class Epochs {
@@ -114,17 +76,21 @@ class Epochs {
     if (epoch.ranges.empty()) return false;
     const OffsetRange limits{epoch.ranges.front().min, epoch.ranges.back().max};
     std::vector<OffsetRange> both =
-        Intersection(epoch.ranges, AllowedOffsets(event, ranges, limits));
+        Intersection(epoch.ranges, AllowedOffsets(event.guest, ranges, Oldest(event), limits));
     if (both.empty()) return false;
     epoch.ranges = std::move(both);
     epoch.end = event.at;
     ++epoch.events;
     return true;
   }
+  // Returns the first time at which the event's guest can have read its TSC.
+  static Tsc Oldest(const Event& event) {
+    return Tsc{event.at.value - std::min(event.at.value, kMaxEventAge)};
+  }
   void Begin(ClockEpoch& epoch, const Event& event, const Ranges& ranges) {
     constexpr OffsetRange kAll{std::numeric_limits<int64_t>::min(),
                                std::numeric_limits<int64_t>::max()};
-    std::vector<OffsetRange> allowed = AllowedOffsets(event, ranges, kAll);
+    std::vector<OffsetRange> allowed = AllowedOffsets(event.guest, ranges, Oldest(event), kAll);
     if (allowed.empty()) return Skip();
     epoch = {.begin = event.at, .end = event.at, .ranges = std::move(allowed), .events = 1};
   }

@@ -13,17 +13,10 @@
 
 #include "base/ids.h"
 #include "base/tsc.h"
+#include "correlate/offset_ranges.h"
 #include "trace/trace_file.h"
 
 namespace xenoscope::correlate {
-
-// A range of guest TSC - host TSC in cycles, both ends included.
-struct OffsetRange {
-  int64_t min = 0;
-  int64_t max = 0;
-
-  friend bool operator==(const OffsetRange&, const OffsetRange&) = default;
-};
 
 // A part of the trace in which one offset explains a guest's events.
 struct ClockEpoch {

@@ -19,6 +19,8 @@ bool IsKnown(const ChunkHeader& header) {
       return header.entry_size == kWordSize;
     case ChunkKind::kTracePages:
       return header.entry_size > 0;
+    case ChunkKind::kClockAnswers:
+      return header.entry_size >= sizeof(ClockAnswer);
     case ChunkKind::kTraceFormats:
     case ChunkKind::kStacks:
       return header.entry_size == 1;

@@ -14,7 +14,7 @@ inline constexpr uint32_t kChunkMagic = 0x4b4e4843;  // "CHNK"
 struct FileHeader {
   std::array<char, 8> magic = kSampleMagic;
   uint16_t major = 1;
-  uint16_t minor = 11;
+  uint16_t minor = 12;
   uint32_t header_size = sizeof(kSampleMagic) + 8;  // chunks begin here
 };
 static_assert(sizeof(FileHeader) == 16);
@@ -29,6 +29,7 @@ enum class ChunkKind : uint16_t {
   kTracePages = 6,    // pages of one CPU's trace buffer in the domain's kernel (guests/ftrace)
   kTraceFormats = 7,  // text that says how these pages and their events are laid out
   kStacks = 8,        // registers and pieces of stacks of samples, compressed: StackEntry
+  kClockAnswers = 9,  // what the TSC of the domain was, between two of the host's: ClockAnswer
 };
 
 // The header of a chunk: the entries of one drain of one vCPU's buffer, or of one poll of a vCPU.
@@ -107,6 +108,16 @@ struct StackEntry {
 static_assert(sizeof(StackEntry) == 8);
 // Limit of the decompressed bytes of a chunk of kStacks.
 inline constexpr uint32_t kMaxStackBlockBytes = uint32_t{4} << 20;
+
+// An entry of kClockAnswers: at some instant of the host's TSC in [before, after] the domain's was
+// `guest`. All are in cycles.
+struct ClockAnswer {
+  uint64_t before = 0;
+  uint64_t guest = 0;
+  uint64_t after = 0;
+  bool operator==(const ClockAnswer&) const = default;
+};
+static_assert(sizeof(ClockAnswer) == 24);
 
 enum class ProcessEntryType : uint8_t {
   kName = 1,    // a thread has this name; with kByExec it has begun another program

@@ -143,6 +143,16 @@ void SampleWriter::AppendTraceFormats(DomainId domain, std::string_view text) {
   AppendChunk(header, AsBytes(text));
 }
 
+void SampleWriter::AppendClockAnswers(DomainId domain, std::span<const ClockAnswer> answers) {
+  if (answers.empty()) return;
+  ChunkHeader header;
+  header.kind = ChunkKind::kClockAnswers;
+  header.domain = domain.value;
+  header.count = static_cast<uint32_t>(answers.size());
+  header.entry_size = sizeof(ClockAnswer);
+  AppendChunk(header, std::as_bytes(answers));
+}
+
 void SampleWriter::Append(Bytes chunks) { Add(pending_, chunks); }
 
 void SampleWriter::AppendEntries(ChunkKind kind, VcpuRef vcpu, const DrainTimes& times,

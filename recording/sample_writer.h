@@ -96,6 +96,9 @@ class SampleWriter {
   // Adds the text of the formats of these pages and their events (guests/ftrace/formats.h).
   void AppendTraceFormats(DomainId domain, std::string_view text);
 
+  // Adds what the domain's TSC was.
+  void AppendClockAnswers(DomainId domain, std::span<const ClockAnswer> answers);
+
   // Adds whole chunks from another writer's Take. They stay in memory until Flush.
   void Append(Bytes chunks);
 

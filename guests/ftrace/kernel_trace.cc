@@ -25,6 +25,9 @@ absl::StatusOr<std::optional<KernelTrace>> KernelTrace::Open(Bytes file, DomainI
       }
       formats += AsText(chunk->entries);
     }
+    if (header.kind == ChunkKind::kClockAnswers) {
+      trace.AddAnswers(chunk->entries, header.entry_size);
+    }
     if (header.kind != ChunkKind::kTracePages || chunk->entries.empty()) continue;
     if (header.vcpu >= kMaxCpus || page_size.value_or(header.entry_size) != header.entry_size) {
       return InvalidError("pages of CPU {} have {} bytes, others {}", header.vcpu,
@@ -43,6 +46,26 @@ absl::StatusOr<std::optional<KernelTrace>> KernelTrace::Open(Bytes file, DomainI
   }
   XENOSCOPE_RETURN_IF_ERROR(trace.ReadThreads(file));
   return trace;
+}
+
+void KernelTrace::AddAnswers(Bytes entries, uint32_t entry_size) {
+  for (; entries.size() >= entry_size; entries = entries.subspan(entry_size)) {
+    const auto answer = Load<recording::ClockAnswer>(entries, 0);
+    if (!answer || answer->after < answer->before) {
+      ++clock_.bad_answers;
+      continue;
+    }
+    const auto min = static_cast<int64_t>(answer->guest - answer->after);
+    const auto max = static_cast<int64_t>(answer->guest - answer->before);
+    const correlate::OffsetRange both{std::max(clock_.offset.min, min),
+                                      std::min(clock_.offset.max, max)};
+    if (min > max || both.min > both.max) {
+      ++clock_.bad_answers;
+    } else {
+      clock_.offset = both;
+      ++clock_.answers;
+    }
+  }
 }
 
 absl::Status KernelTrace::ReadThreads(Bytes file) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
 #include "base/ids.h"
+#include "correlate/offset_ranges.h"
 #include "guests/ftrace/formats.h"
 #include "guests/ftrace/kernel_event.h"
 #include "guests/ftrace/page_reader.h"
@@ -28,6 +30,15 @@ struct InitialThread {
 struct InitialCgroup {
   uint32_t pid = 0;
   std::string_view path;
+};
+
+// What a domain's agent answered about its TSC.
+struct AnsweredClock {
+  // The offsets of guest TSC - host TSC that all answers but the bad ones allow.
+  correlate::OffsetRange offset{std::numeric_limits<int64_t>::min(),
+                                std::numeric_limits<int64_t>::max()};
+  uint64_t answers = 0;
+  uint64_t bad_answers = 0;  // that contradict those before
 };
 
 // What could not be read. Nothing is passed over without being counted.
@@ -49,6 +60,8 @@ class KernelTrace {
   [[nodiscard]] const EventDecoder& decoder() const { return decoder_; }
   [[nodiscard]] const std::vector<InitialThread>& threads() const { return threads_; }
   [[nodiscard]] const std::vector<InitialCgroup>& cgroups() const { return cgroups_; }
+  // Of a domain without an agent nothing is known.
+  [[nodiscard]] const AnsweredClock& clock() const { return clock_; }
   // The number of CPUs: those that have pages, and all below them.
   [[nodiscard]] size_t cpus() const { return pages_.size(); }
   // Returns the runs of pages of the CPU, in their order.
@@ -59,12 +72,14 @@ class KernelTrace {
  private:
   explicit KernelTrace(DomainId domain) : domain_(domain) {}
   absl::Status ReadThreads(Bytes file);
+  void AddAnswers(Bytes entries, uint32_t entry_size);
 
   DomainId domain_;
   Formats formats_;
   EventDecoder decoder_;
   std::vector<InitialThread> threads_;
   std::vector<InitialCgroup> cgroups_;
+  AnsweredClock clock_;
   std::vector<std::vector<Bytes>> pages_;  // by CPU
 };
 

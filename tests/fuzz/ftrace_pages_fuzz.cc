@@ -1,13 +1,17 @@
 // Fuzzes what a guest sends of its kernel's trace: the formats of events, and a page. There is no
-// crash, no hang, no read outside of the page, its bytes add up, and so do the times of threads.
+// crash, no hang, no read outside of the page, its bytes add up, and so do the times of threads and
+// the events that bound the guest's clock.
 // Bytes 0..1 are the size of the formats, which follow; the rest is the page.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <span>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/ids.h"
+#include "guests/clock/kernel_clock.h"
 #include "guests/ftrace/formats.h"
 #include "guests/ftrace/kernel_event.h"
 #include "guests/ftrace/kernel_trace.h"
@@ -15,41 +19,87 @@
 #include "guests/threads/follow_threads.h"
 #include "guests/threads/thread_states.h"
 #include "recording/sample_writer.h"
+#include "tests/unit/trace/exit_reasons.h"
+#include "tests/unit/trace/trace_builder.h"
+#include "trace/trace_file.h"
 
 namespace {
 
-constexpr uint32_t kMaxPage = 1U << 16;
+using xenoscope::Bytes;
+namespace guests = xenoscope::guests;
 
-// Follows threads through the page as that of two CPUs, and once more after itself.
-void FollowThreads(xenoscope::Bytes formats, xenoscope::Bytes page, uint32_t page_size) {
-  using xenoscope::kDom0;
-  namespace guests = xenoscope::guests;
+constexpr uint32_t kMaxPage = 1U << 16;
+constexpr xenoscope::DomainId kGuest{1};
+
+// Returns Xen's trace, in which the guest's vCPU 0 has a VM exit every 1024 cycles.
+const xenoscope::trace::TraceFile& Xen() {
+  namespace trace = xenoscope::trace;
+  static const trace::TraceBuilder bytes = [] {
+    std::vector<std::vector<uint32_t>> records = {
+        trace::Rec(trace::kRunnableToRunning, 0, {trace::kD1V0})};
+    for (uint64_t at = 512; at < 40'000; at += 1024) {
+      records.push_back(trace::Rec(trace::kVmentry, at, {}));
+      records.push_back(trace::Rec(trace::kVmexit64, at + 512, {trace::kVmexitCpuid, 0x1000, 0}));
+    }
+    trace::TraceBuilder builder;
+    builder.Window(0, records);
+    return builder;
+  }();
+  static const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "xen");
+  return *file;
+}
+
+// Each event agrees with the offset, contradicts it, or is beside the trace.
+void CheckClock(const guests::KernelTrace& kernel) {
+  uint64_t events = 0;
+  for (size_t cpu = 0; cpu < kernel.cpus(); ++cpu) {
+    guests::CpuCursor cursor(kernel, cpu);
+    while (cursor.Next()) ++events;
+  }
+  const guests::KernelTrace* const all[] = {&kernel};
+  for (const bool with_trace : {true, false}) {
+    const auto* const xen = with_trace ? &Xen() : nullptr;
+    const guests::KernelClock clock = guests::FindKernelClocks(all, xen).at(0);
+    if (clock.inside + clock.outside + clock.untraced != events) std::abort();
+    const bool is_possible = std::ranges::any_of(clock.ranges, [&clock](const auto& range) {
+      return range.min <= clock.offset && clock.offset <= range.max;
+    });
+    if (!is_possible) std::abort();
+  }
+}
+
+// Follows threads through the page as that of two CPUs, and once more after itself. The page has
+// what the guest answered about its clock, too.
+void FollowThreads(Bytes formats, Bytes page, uint32_t page_size) {
   namespace recording = xenoscope::recording;
   std::vector<std::byte> whole(page.begin(), page.end());
   whole.resize(page_size);
   recording::SampleWriter writer = recording::SampleWriter::InMemory();
-  writer.AppendTraceFormats(kDom0, xenoscope::AsText(formats));
+  writer.AppendTraceFormats(kGuest, xenoscope::AsText(formats));
   for (const uint32_t cpu : {0, 1, 0}) {
-    writer.AppendTracePages({kDom0, xenoscope::VcpuId{cpu}}, {}, page_size, whole);
+    writer.AppendTracePages({kGuest, xenoscope::VcpuId{cpu}}, {}, page_size, whole);
   }
+  const recording::ClockAnswer answers[] = {
+      {.before = 1000, .guest = xenoscope::Load<uint64_t>(whole, 0).value_or(0), .after = 30'000},
+      {.before = 0, .guest = xenoscope::Load<uint64_t>(whole, 16).value_or(0), .after = ~0ULL}};
+  writer.AppendClockAnswers(kGuest, answers);
   const recording::FileHeader header;
   const auto head = std::as_bytes(std::span(&header, 1));
   std::vector<std::byte> file(head.begin(), head.end());
   const std::vector<std::byte> chunks = writer.Take();
   file.insert(file.end(), chunks.begin(), chunks.end());
-  const auto trace = guests::KernelTrace::Open(file, kDom0);
+  const auto trace = guests::KernelTrace::Open(file, kGuest);
   if (!trace.ok() || !*trace) return;
+  CheckClock(**trace);
   std::vector<guests::ThreadStates> domains;
   domains.emplace_back(**trace, 0);
-  if (!guests::FollowThreads(domains, nullptr).ok()) std::abort();
+  if (!guests::FollowThreads(domains, &Xen()).ok()) std::abort();
 }
 
 }  // namespace
 
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using xenoscope::Bytes;
-  namespace guests = xenoscope::guests;
   const Bytes bytes = std::as_bytes(std::span(data, size));
   const size_t length = xenoscope::Load<uint16_t>(bytes, 0).value_or(0);
   const Bytes text = xenoscope::Slice(bytes, 2, length).value_or(Bytes());

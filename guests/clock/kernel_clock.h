@@ -1,0 +1,38 @@
+// The offset of a domain's TSC to the host's, from what its kernel recorded.
+//
+// An answer of the domain's agent bounds it: the guest read its TSC between two readings of the
+// host's. Each event of its kernel bounds it further: it was written while its vCPU ran, of an HVM
+// guest between a VMENTRY and the next VMEXIT (docs/method.md, section 1.2).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/ids.h"
+#include "correlate/offset_ranges.h"
+#include "guests/ftrace/kernel_trace.h"
+#include "trace/trace_file.h"
+
+namespace xenoscope::guests {
+
+struct KernelClock {
+  DomainId domain;
+  std::vector<correlate::OffsetRange> ranges;  // the possible offsets, ascending
+  // The offset that is used, one of these: 0 if that is possible, else the middle of the widest.
+  int64_t offset = 0;
+  uint64_t answers = 0;      // of the agent, that agree
+  uint64_t bad_answers = 0;  // that no offset of the others explains
+  uint64_t inside = 0;       // events that agree: with `offset`, their vCPU ran
+  uint64_t outside = 0;      // events that no offset of the others explains
+  uint64_t untraced = 0;     // events before or behind Xen's trace of their vCPU
+};
+
+// Returns the clocks of the traces' domains. Dom0's is the host's; its events are held against it
+// where another domain's clock makes a pass over the trace necessary. `xen` is null where there is
+// no trace: then events bound nothing. One pass over both, O(log of the ranges that a vCPU ran
+// within the width of the offset) for each event; memory: these ranges, which are bounded.
+[[nodiscard]] std::vector<KernelClock> FindKernelClocks(std::span<const KernelTrace* const> traces,
+                                                        const trace::TraceFile* xen);
+
+}  // namespace xenoscope::guests
