@@ -85,15 +85,10 @@ void ThreadStates::Take(ThreadState state) {
   const Tsc at = std::max(HostTime(event.tsc), last_);
   last_ = at;
   if (cursor.after_loss()) ++losses_;  // what changed since the loss began is not known, either
-  VcpuTrack& vcpu = vcpu_tracks_[cursor.cpu()];
-  if (!vcpu.begun) Begin(cursor.cpu(), at);
-  // The event says which thread wrote it; that of a switch is the one that stops.
-  if (vcpu.thread == kNone) {
+  if (!begun_) Begin(at);
+  if (vcpu_tracks_[cursor.cpu()].thread == kNone) {
     Charge(cursor.cpu(), at, ThreadState::kLost);
-    vcpu.thread = OnCpu(cursor.cpu(), event.current);
-    EndWait(vcpu.thread, at);
-    tracks_[vcpu.thread].vcpu = cursor.cpu();
-    vcpu.switched = at;
+    Identify(cursor, at);
   }
   switch (event.kind) {
     case KernelEventKind::kSwitch:
@@ -136,15 +131,26 @@ void ThreadStates::Take(ThreadState state) {
   }
 }
 
-void ThreadStates::Begin(uint32_t cpu, Tsc at) {
-  vcpu_tracks_[cpu].begun = true;
-  vcpu_tracks_[cpu].accounted = at;
-  vcpus_[cpu].window = {at, at};
+void ThreadStates::Begin(Tsc at) {
+  begun_ = true;
+  for (VcpuTrack& vcpu : vcpu_tracks_) vcpu.accounted = at;
+  for (GuestVcpu& vcpu : vcpus_) vcpu.window = {at, at};
+  for (const CpuCursor* const cursor : heap_) {
+    if (!cursor->after_loss()) Identify(*cursor, at);
+  }
+}
+
+void ThreadStates::Identify(const CpuCursor& cursor, Tsc at) {
+  VcpuTrack& vcpu = vcpu_tracks_[cursor.cpu()];
+  vcpu.thread = OnCpu(cursor.cpu(), cursor.event().current);
+  EndWait(vcpu.thread, at);
+  tracks_[vcpu.thread].vcpu = cursor.cpu();
+  vcpu.switched = at;
 }
 
 void ThreadStates::Charge(uint32_t cpu, Tsc until, ThreadState state) {
   VcpuTrack& vcpu = vcpu_tracks_[cpu];
-  if (!vcpu.begun || until <= vcpu.accounted) return;
+  if (!begun_ || until <= vcpu.accounted) return;
   const Cycles time = until - vcpu.accounted;
   vcpu.accounted = until;
   if (vcpu.thread == kNone) state = ThreadState::kLost;
@@ -163,7 +169,7 @@ void ThreadStates::OnVcpuState(uint32_t cpu, Tsc since, Tsc until, ThreadState s
 void ThreadStates::OnStolen(uint32_t cpu, TscRange range, DomainId by) {
   if (cpu >= vcpu_tracks_.size()) return;
   const VcpuTrack& vcpu = vcpu_tracks_[cpu];
-  if (!vcpu.begun || vcpu.thread == kNone) return;
+  if (!begun_ || vcpu.thread == kNone) return;
   const TscRange known{std::max(vcpus_[cpu].window.begin, vcpu.switched),
                        heap_.empty() ? last_ : kNever};
   const TscRange part = range.Intersect(known);
@@ -271,7 +277,6 @@ absl::Status ThreadStates::Finish() {
   for (uint32_t cpu = 0; cpu < vcpus_.size(); ++cpu) {
     Charge(cpu, last_, ThreadState::kUntraced);
     GuestVcpu& vcpu = vcpus_[cpu];
-    if (!vcpu_tracks_[cpu].begun) continue;
     vcpu.window.end = last_;
     const Cycles sum = std::accumulate(vcpu.times.begin(), vcpu.times.end(), Cycles{0});
     if (sum != vcpu.window.Length()) {

@@ -73,7 +73,7 @@ struct StolenTime {
 };
 
 struct GuestVcpu {
-  TscRange window;     // from its first event to the domain's last one
+  TscRange window;     // from the domain's first event to its last one
   StateTimes times{};  // of the threads on it, and kLost
 };
 
@@ -140,7 +140,6 @@ class ThreadStates {
     size_t thread = kNone;  // the thread on it; kNone: not known
     Tsc accounted;          // up to here
     Tsc switched;           // when `thread` was put on it
-    bool begun = false;
   };
 
   [[nodiscard]] Tsc HostTime(uint64_t tsc) const {
@@ -151,7 +150,12 @@ class ThreadStates {
   size_t ProcessOf(uint32_t pid);
   // The thread's number on this CPU: each CPU has an idle thread of its own, numbered 0.
   size_t OnCpu(uint32_t cpu, uint32_t tid);
-  void Begin(uint32_t cpu, Tsc at);
+  // Begins with the domain's first event: each CPU's first one says who has run there since, as its
+  // switches are recorded from here on.
+  void Begin(Tsc at);
+  // Takes the thread that wrote the cursor's event, of a switch the one that stops, for the one on
+  // the CPU.
+  void Identify(const CpuCursor& cursor, Tsc at);
   void Charge(uint32_t cpu, Tsc until, ThreadState state);
   // Ends the time in which the thread was on no vCPU.
   void EndWait(size_t thread, Tsc at);
@@ -178,6 +182,7 @@ class ThreadStates {
   std::vector<VcpuTrack> vcpu_tracks_;
   uint64_t losses_ = 0;
   Tsc last_;
+  bool begun_ = false;
 };
 
 }  // namespace xenoscope::guests

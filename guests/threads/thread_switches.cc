@@ -23,16 +23,33 @@ ThreadSwitches::ThreadSwitches(std::vector<ThreadStates> domains) : domains_(std
 
 std::optional<correlate::ThreadSwitch> ThreadSwitches::Next(Tsc until) {
   while (true) {
+    if (!pending_.empty()) {
+      const correlate::ThreadSwitch next = pending_.back();
+      pending_.pop_back();
+      return next;
+    }
     const auto first = std::ranges::min_element(domains_, {}, &ThreadStates::next);
     if (first == domains_.end() || first->next() >= until) return std::nullopt;
+    const bool is_first = first->now() == Tsc{};
     const uint32_t cpu = first->next_cpu();
     first->Take(ThreadState::kUntraced);
     const auto domain = static_cast<size_t>(first - domains_.begin());
-    const std::optional<size_t> thread = first->ThreadOn(cpu);
-    const uint32_t number = thread ? NumberOf({domain, *thread}) : 0;
-    if (std::exchange(running_[domain][cpu], number) == number) continue;
-    return correlate::ThreadSwitch{{first->domain(), VcpuId{cpu}}, first->now(), number};
+    if (is_first) {  // then it is known who is on each CPU
+      for (auto each = static_cast<uint32_t>(running_[domain].size()); each-- > 0;) {
+        Compare(domain, each);
+      }
+    } else {
+      Compare(domain, cpu);
+    }
   }
+}
+
+void ThreadSwitches::Compare(size_t domain, uint32_t cpu) {
+  const ThreadStates& states = domains_[domain];
+  const std::optional<size_t> thread = states.ThreadOn(cpu);
+  const uint32_t number = thread ? NumberOf({domain, *thread}) : 0;
+  if (std::exchange(running_[domain][cpu], number) == number) return;
+  pending_.push_back({{states.domain(), VcpuId{cpu}}, states.now(), number});
 }
 
 uint32_t ThreadSwitches::ContainerOf(ThreadRef thread) {

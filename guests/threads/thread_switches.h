@@ -47,6 +47,8 @@ class ThreadSwitches final : public correlate::ThreadSource {
     }
   };
 
+  // Notes a switch if another thread than before is on the CPU.
+  void Compare(size_t domain, uint32_t cpu);
   // Returns the number of the thread in its container, which may be a new one; 0: not known.
   uint32_t NumberOf(ThreadRef thread);
   uint32_t ContainerOf(ThreadRef thread);
@@ -56,6 +58,7 @@ class ThreadSwitches final : public correlate::ThreadSource {
   }
 
   std::vector<ThreadStates> domains_;
+  std::vector<correlate::ThreadSwitch> pending_;  // of one instant, each of another CPU
   // The container of a process since it was moved so often.
   struct Container {
     uint32_t moves = ~uint32_t{0};

@@ -94,7 +94,18 @@ TEST(ThreadStates, EventsOfCpusAreTakenInTheOrderOfTime) {
   EXPECT_EQ(threads.Time(7, ThreadState::kSleeping), 20U);
   EXPECT_EQ(threads.Time(7, ThreadState::kWoken), 20U);
   EXPECT_EQ(threads.Time(7, ThreadState::kUntraced), 50U);
-  EXPECT_EQ(threads.Time(8, ThreadState::kUntraced), 20U);
+  // The first event of CPU 1 says who has run there since the other CPU's first event.
+  EXPECT_EQ(threads.Time(8, ThreadState::kUntraced), 40U);
+  EXPECT_EQ(threads.states().vcpus()[1].window, (TscRange{Tsc{10}, Tsc{100}}));
+}
+
+TEST(ThreadStates, AFirstEventAfterALossSaysNothingOfTheTimeBefore) {
+  Followed threads;
+  threads.Page(0, PageBuilder(0).Switch(10, 7, kSleep, 0, "idle").Switch(90, 0, 0, 9, "x").Page())
+      .Page(1, PageBuilder(0).Switch(50, 8, kSleep, 7, "web").Page(/*is_lossy=*/true, /*lost=*/5))
+      .Run();
+  EXPECT_EQ(threads.Time(8, ThreadState::kUntraced), 0U);
+  EXPECT_EQ(threads.states().vcpus()[1].times[static_cast<size_t>(ThreadState::kLost)], 40U);
 }
 
 TEST(ThreadStates, WhatALossHidesIsLost) {

@@ -41,7 +41,7 @@ TEST(ThreadSwitches, ComeInTheOrderOfTime) {
   kernel.Page(0, PageBuilder(0).Switch(10, 7, kSleep, 0, "x").Switch(90, 0, 0, 7, "web").Page())
       .Page(1, PageBuilder(0).Waking(30, 8, 7, "web").Switch(20, 8, kSleep, 0, "x").Page());
   ThreadSwitches threads = SwitchesOf(kernel);
-  EXPECT_THAT(LinesUntil(threads, Tsc{50}), ElementsAre("v0 10 [idle]", "v1 30  (8)"));
+  EXPECT_THAT(LinesUntil(threads, Tsc{50}), ElementsAre("v0 10 [idle]", "v1 10  (8)"));
   EXPECT_THAT(LinesUntil(threads, trace::OrderedStream::kEnd),
               ElementsAre("v1 50 [idle]", "v0 100 web (7)"));
   EXPECT_FALSE(threads.Next(trace::OrderedStream::kEnd));
