@@ -1,34 +1,65 @@
 #include "cli/kernel_traces.h"
 
+#include <fmt/format.h>
+
 #include <cstddef>
+#include <cstdio>
 #include <optional>
-#include <string_view>
+#include <string>
 #include <utility>
 
 #include "base/error.h"
 #include "base/ids.h"
 
 namespace xenoscope::cli {
+namespace {
 
-absl::StatusOr<KernelTraces> OpenKernelTraces(const recording::Recording& recording) {
-  constexpr std::string_view kDom0Source = "ftrace";
+// Returns the domain whose kernel's trace the source may have.
+std::optional<DomainId> DomainOf(const recording::RecordingInfo& info,
+                                 const recording::SourceInfo& source) {
+  if (source.name == "ftrace") return kDom0;
+  for (const recording::DomainInfo& domain : info.domains) {
+    if (source.name == fmt::format("agent-{}", domain.id.value)) return domain.id;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+absl::StatusOr<KernelTraces> OpenKernelTraces(const recording::Recording& recording,
+                                              const trace::TraceFile* xen) {
   KernelTraces kernels;
-  const std::vector<recording::SourceInfo>& sources = recording.info().sources;
-  for (size_t i = 0; i < sources.size(); ++i) {
-    if (sources[i].name != kDom0Source) continue;
+  const recording::RecordingInfo& info = recording.info();
+  for (size_t i = 0; i < info.sources.size(); ++i) {
+    const std::optional<DomainId> domain = DomainOf(info, info.sources[i]);
+    if (!domain) continue;
     XENOSCOPE_ASSIGN_OR_RETURN(recording::SampleStream stream, recording.OpenSamples(i));
-    auto trace = guests::KernelTrace::Open(stream.file.bytes(), kDom0);
-    if (!trace.ok()) return InContext(trace.status(), recording.path());
-    if (*trace) kernels.traces.push_back(**std::move(trace));
+    auto trace = guests::KernelTrace::Open(stream.file.bytes(), *domain);
+    if (!trace.ok() && *domain == kDom0) return InContext(trace.status(), recording.path());
+    if (trace.ok() && !*trace) continue;
+    if (trace.ok() && *domain != kDom0 && (*trace)->clock().answers == 0) {
+      trace = InvalidError("no answer about its clock is in the recording");
+    }
+    if (!trace.ok()) {
+      fmt::print(stderr, "xenoscope: {}: its kernel's events are left out: {}\n",
+                 DomainLabel(*domain, info.NameOf(*domain)), Message(trace.status()));
+      continue;
+    }
+    kernels.traces.push_back(**std::move(trace));
     kernels.streams.push_back(std::move(stream));
   }
+  std::vector<const guests::KernelTrace*> all;
+  for (const guests::KernelTrace& trace : kernels.traces) all.push_back(&trace);
+  kernels.clocks = guests::FindKernelClocks(all, xen);
   return kernels;
 }
 
 std::vector<guests::ThreadStates> ThreadsOf(const KernelTraces& kernels) {
   std::vector<guests::ThreadStates> domains;
   domains.reserve(kernels.traces.size());
-  for (const guests::KernelTrace& trace : kernels.traces) domains.emplace_back(trace, 0);
+  for (size_t i = 0; i < kernels.traces.size(); ++i) {
+    domains.emplace_back(kernels.traces[i], kernels.clocks[i].offset);
+  }
   return domains;
 }
 

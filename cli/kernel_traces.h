@@ -5,20 +5,26 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "guests/clock/kernel_clock.h"
 #include "guests/ftrace/kernel_trace.h"
 #include "guests/threads/thread_states.h"
 #include "recording/recording.h"
+#include "trace/trace_file.h"
 
 namespace xenoscope::cli {
 
 // With what the traces point into.
 struct KernelTraces {
   std::vector<recording::SampleStream> streams;
-  std::deque<guests::KernelTrace> traces;  // none where no kernel's events were recorded
+  std::deque<guests::KernelTrace> traces;   // none where no kernel's events were recorded
+  std::vector<guests::KernelClock> clocks;  // of each trace
 };
 
-// Errors: those of Recording::OpenSamples and KernelTrace::Open.
-absl::StatusOr<KernelTraces> OpenKernelTraces(const recording::Recording& recording);
+// Opens the traces of dom0's kernel and of guests', and finds their clocks; `xen` is null where
+// there is no trace of Xen. A guest's that cannot be read is left out, with a warning on stderr.
+// Errors: those of Recording::OpenSamples, and of KernelTrace::Open for dom0's.
+absl::StatusOr<KernelTraces> OpenKernelTraces(const recording::Recording& recording,
+                                              const trace::TraceFile* xen);
 
 // Returns the domains' threads before their first event. They point into `kernels`.
 std::vector<guests::ThreadStates> ThreadsOf(const KernelTraces& kernels);

@@ -140,7 +140,7 @@ absl::StatusOr<KernelTraces> ProfileSource::KernelsFor(
     return ShowsThreads(by) || profile::HasDimension(by, correlate::Dimension::kProcess);
   };
   if (!recording() || !(needs(columns.by) || needs(columns.secondary_by))) return KernelTraces();
-  return OpenKernelTraces(*recording());
+  return OpenKernelTraces(*recording(), input_ ? &input_->trace : nullptr);
 }
 
 void ProfileSource::SetNames(report::ProfileReport& out) const {

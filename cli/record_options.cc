@@ -171,6 +171,7 @@ sampler::RecordRequest ParseRecordOptions(const RecordOptions& options) {
   sampler::RecordRequest request;
   if (options.source != kTraceOnly) {
     request.samples = ParseSampling(options);
+    request.samples->agent_threads = options.threads;
   } else if (!options.active.empty() || !options.agent_events.empty()) {
     ThrowUsageError(options.active.empty() ? "--agent-event" : "--active",
                     "needs samples, and --source trace takes none; choose another --source");
@@ -317,8 +318,9 @@ void AddRecordOptions(Command command, RecordOptions& options) {
                   "busy. Guests get less time meanwhile. If record is killed, the next record or "
                   "doctor restores the weight");
   command.AddFlag("--threads", options.threads,
-                  "Record which thread each vCPU of dom0 runs, by events of its kernel's tracing "
-                  "(an instance of ftrace of its own); `xenoscope threads` shows them");
+                  "Record which thread each vCPU of dom0 and of --active domains runs, by events "
+                  "of their kernels' tracing (an instance of ftrace of its own); `xenoscope "
+                  "threads` shows them, and `report --by thread` samples in them");
   AddGuestOption(command, options, "--guest-kallsyms", SymbolFile::Kind::kKallsyms,
                  "/proc/kallsyms or System.map of a guest's kernel");
   AddGuestOption(command, options, "--guest-vmlinux", SymbolFile::Kind::kVmlinux,

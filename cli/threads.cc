@@ -82,11 +82,35 @@ void WarnOfFaults(const guests::ThreadStates& domain, const recording::Recording
   }
 }
 
+// Says on stderr what contradicts the clock that is used for a domain.
+void WarnOfClock(const guests::KernelClock& clock, const recording::RecordingInfo& info) {
+  if (clock.bad_answers + clock.outside == 0) return;
+  fmt::print(stderr,
+             "xenoscope: {}: {} of {} kernel events, and {} of {} answers about its clock, "
+             "contradict the others: its clock was set, or it is not true\n",
+             DomainLabel(clock.domain, info.NameOf(clock.domain)), clock.outside,
+             clock.outside + clock.inside, clock.bad_answers, clock.bad_answers + clock.answers);
+}
+
+nlohmann::ordered_json Json(const guests::KernelClock& clock) {
+  nlohmann::ordered_json json{{"offset", clock.offset}};
+  nlohmann::ordered_json& ranges = json["possible_offsets"] = nlohmann::ordered_json::array();
+  for (const correlate::OffsetRange& range : clock.ranges) ranges.push_back({range.min, range.max});
+  json["answers"] = clock.answers;
+  json["contradicting_answers"] = clock.bad_answers;
+  json["events_inside"] = clock.inside;
+  json["events_outside"] = clock.outside;
+  json["events_untraced"] = clock.untraced;
+  return json;
+}
+
 nlohmann::ordered_json Json(const std::vector<guests::ThreadStates>& domains,
+                            const std::vector<guests::KernelClock>& clocks,
                             const recording::RecordingInfo& info, const report::Table& table) {
   nlohmann::ordered_json json;
   json["domains"] = nlohmann::ordered_json::array();
-  for (const guests::ThreadStates& domain : domains) {
+  for (size_t i = 0; i < domains.size(); ++i) {
+    const guests::ThreadStates& domain = domains[i];
     const EventCounts counts = CountsOf(domain, info);
     const guests::KernelTraceFaults faults = domain.faults();
     json["domains"].push_back({{"id", domain.domain().value},
@@ -96,7 +120,8 @@ nlohmann::ordered_json Json(const std::vector<guests::ThreadStates>& domains,
                                {"lost_events", counts.lost},
                                {"damaged_bytes", faults.damaged_bytes},
                                {"malformed_events", faults.malformed},
-                               {"disordered_events", faults.disordered}});
+                               {"disordered_events", faults.disordered},
+                               {"clock", Json(clocks[i])}});
   }
   json["rows"] = report::ToJson(table);
   return json;
@@ -105,10 +130,6 @@ nlohmann::ordered_json Json(const std::vector<guests::ThreadStates>& domains,
 absl::Status ShowThreads(const Options& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const recording::Recording recording,
                              recording::Recording::Open(options.trace.path));
-  XENOSCOPE_ASSIGN_OR_RETURN(const KernelTraces kernels, OpenKernelTraces(recording));
-  if (kernels.traces.empty()) {
-    return NotFoundError("{} has no kernel's events: record with --threads", recording.path());
-  }
   std::optional<profile::TraceInput> input;
   if (recording.info().trace) {
     XENOSCOPE_ASSIGN_OR_RETURN(input, OpenTraceInput(options.trace));
@@ -117,6 +138,12 @@ absl::Status ShowThreads(const Options& options) {
                "xenoscope: there is no trace of Xen in it, so what vCPUs did is not known: threads "
                "on them are \"untraced\"\n");
   }
+  XENOSCOPE_ASSIGN_OR_RETURN(const KernelTraces kernels,
+                             OpenKernelTraces(recording, input ? &input->trace : nullptr));
+  if (kernels.traces.empty()) {
+    return NotFoundError("{} has no kernel's events: record with --threads", recording.path());
+  }
+  for (const guests::KernelClock& clock : kernels.clocks) WarnOfClock(clock, recording.info());
   std::vector<guests::ThreadStates> domains = ThreadsOf(kernels);
   XENOSCOPE_RETURN_IF_ERROR(guests::FollowThreads(domains, input ? &input->trace : nullptr));
   const recording::RecordingInfo& info = recording.info();
@@ -132,7 +159,8 @@ absl::Status ShowThreads(const Options& options) {
   } else {
     table = report::ThreadsTable(domains, name_of, clock, shown);
   }
-  if (options.format == "json") return WriteStdout(report::Dump(Json(domains, info, table)));
+  if (options.format == "json")
+    return WriteStdout(report::Dump(Json(domains, kernels.clocks, info, table)));
   if (options.format == "csv") return WriteStdout(report::ToCsv(table));
   return WriteStdout(report::ToText(table, report::StdoutStyle()));
 }

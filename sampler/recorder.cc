@@ -667,6 +667,7 @@ void Recorder::SaveFiles() {
   std::vector<std::pair<std::future<absl::Status>, std::unique_ptr<RecordingInfo>>> guests;
   for (Sampling& sampling : sampling_) {
     Source* const source = &sampling.source();
+    std::ranges::move(source->KernelTraces(), std::back_inserter(info.kernel_traces));
     if (!source->WaitsForGuest()) {
       KeepFirstError(source->Save(*writer_, info));
       continue;

@@ -71,6 +71,8 @@ class Source {
   [[nodiscard]] virtual TscRange Sampled() const = 0;
   // Returns the accounts of each vCPU: up to now while sampling, complete after Stop.
   [[nodiscard]] virtual std::vector<recording::StreamInfo> Streams() const = 0;
+  // Returns the accounts of a kernel's trace that it takes, complete after Stop.
+  [[nodiscard]] virtual std::vector<recording::KernelTraceInfo> KernelTraces() const { return {}; }
   // Returns what did not go as Notes announced, one line each, for the user: after Close, and for a
   // source that waits for a guest at any time.
   [[nodiscard]] virtual std::vector<std::string> FinalNotes() const { return {}; }

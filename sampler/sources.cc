@@ -309,6 +309,7 @@ AgentRequest AgentsFor(const SampleRequest& request) {
   agents.how.source = request.agent_source;
   agents.how.stack_bytes = request.stack_bytes;
   agents.how.branch_records = request.branch_records;
+  agents.how.threads = request.agent_threads;
   if (request.agent_bytes) agents.limits.bytes = *request.agent_bytes;
   return agents;
 }

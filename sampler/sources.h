@@ -45,6 +45,7 @@ struct SampleRequest {
   std::vector<std::string> agent_events;
   std::optional<uint64_t> agent_bytes;  // limit of bytes that an agent may send; nothing: 1 GiB
   agent::GuestSource agent_source = agent::GuestSource::kPerf;
+  bool agent_threads = false;  // whether agents record the threads of their guests
 };
 
 // Returns whether a domain that is created during sampling is to be sampled, if a source can do so.

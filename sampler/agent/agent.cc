@@ -12,8 +12,10 @@
 
 #include "base/error.h"
 #include "sampler/agent/agent_server.h"
+#include "sampler/agent/source_with_threads.h"
 #include "sampler/agent/vchan_channel.h"
 #include "sampler/event_spec.h"
+#include "sampler/ftrace/ftrace_source.h"
 #include "sampler/perf/perf_counters.h"
 #include "sampler/perf/perf_source.h"
 #include "sampler/running_processes.h"
@@ -56,8 +58,8 @@ absl::StatusOr<std::unique_ptr<Source>> OpenPerf(std::vector<EventSpec> events,
   return PerfSource::Open(perf, LinuxPerfCalls(), [] { return ReadRunningProcesses(); });
 }
 
-absl::StatusOr<std::unique_ptr<Source>> OpenGuestSource(const agent::Prepare& how,
-                                                        bool allow_stacks, uint64_t tsc_hz) {
+absl::StatusOr<std::unique_ptr<Source>> OpenSamples(const agent::Prepare& how, bool allow_stacks,
+                                                    uint64_t tsc_hz) {
   std::vector<EventSpec> events;
   for (const std::string& text : how.events) {
     XENOSCOPE_ASSIGN_OR_RETURN(EventSpec event, ParseEventSpec(text));
@@ -68,6 +70,16 @@ absl::StatusOr<std::unique_ptr<Source>> OpenGuestSource(const agent::Prepare& ho
   }
   XENOSCOPE_ASSIGN_OR_RETURN(auto calls, OpenXenoprofCalls(XenoprofRole::kActive));
   return XenoprofMember::Open(std::move(calls), events, tsc_hz, ReadTsc);
+}
+
+absl::StatusOr<std::unique_ptr<Source>> OpenGuestSource(const agent::Prepare& how,
+                                                        bool allow_stacks, uint64_t tsc_hz) {
+  XENOSCOPE_ASSIGN_OR_RETURN(std::unique_ptr<Source> samples,
+                             OpenSamples(how, allow_stacks, tsc_hz));
+  if (!how.threads) return samples;
+  auto threads = FtraceSource::Open({}, ReadTsc, [] { return ReadRunningThreads(); });
+  if (!threads.ok()) return InContext(threads.status(), "threads");
+  return std::make_unique<SourceWithThreads>(std::move(samples), *std::move(threads));
 }
 
 absl::StatusOr<PerfCounters> OpenCounters(const std::vector<std::string>& texts) {

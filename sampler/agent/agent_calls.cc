@@ -12,6 +12,7 @@ namespace xenoscope::sampler {
 namespace {
 
 using recording::EventInfo;
+using recording::KernelTraceInfo;
 using recording::StreamInfo;
 
 constexpr uint32_t kMaxTextBytes = 1024;
@@ -74,6 +75,12 @@ class Packer {
       Add(count);
     }
     Add(static_cast<uint8_t>(stream.complete));
+  }
+
+  void Add(const KernelTraceInfo& trace) {
+    Add(trace.vcpu.vcpu.value);
+    Add(trace.read);
+    Add(trace.lost);
   }
 
   std::vector<std::byte> Frame() && {
@@ -171,6 +178,18 @@ class Unpacker {
     }
     return streams;
   }
+  std::vector<KernelTraceInfo> KernelTraces(DomainId domain, uint32_t vcpus) {
+    std::vector<KernelTraceInfo> traces(Count(vcpus));
+    for (KernelTraceInfo& trace : traces) {
+      const auto vcpu = Number<uint32_t>();
+      if (vcpu >= vcpus) good_ = false;
+      trace.source = fmt::format("agent-{}", domain.value);
+      trace.vcpu = {domain, VcpuId{vcpu}};
+      trace.read = Number<uint64_t>();
+      trace.lost = Number<uint64_t>();
+    }
+    return traces;
+  }
   // Returns whether all items were there, and no bytes are left.
   bool Good() const { return good_ && left_.empty(); }
 
@@ -191,6 +210,14 @@ absl::StatusCode CodeOf(uint8_t number) {
   return number <= static_cast<uint8_t>(absl::StatusCode::kUnauthenticated)
              ? static_cast<absl::StatusCode>(number)
              : absl::StatusCode::kUnknown;
+}
+
+// Whether agents' files have chunks of this kind.
+bool IsOfAgent(recording::ChunkKind kind) {
+  using recording::ChunkKind;
+  return kind == ChunkKind::kTimed || kind == ChunkKind::kProcesses || kind == ChunkKind::kStacks ||
+         kind == ChunkKind::kTracePages || kind == ChunkKind::kTraceFormats ||
+         kind == ChunkKind::kClockAnswers;
 }
 
 }  // namespace
@@ -219,6 +246,7 @@ std::vector<std::byte> Encode(const AgentReply& reply) {
   packer.Add(state.notes);
   packer.Add(state.final_notes);
   packer.Add(state.streams);
+  packer.Add(state.kernel_traces);
   packer.Add(static_cast<uint8_t>(state.stacks.has_value()));
   if (state.stacks) {
     packer.Add(state.stacks->piece_bytes);
@@ -257,6 +285,7 @@ absl::StatusOr<AgentReply> DecodeReply(Bytes payload, DomainId domain, uint32_t 
   state.notes = unpacker.Texts();
   state.final_notes = unpacker.Texts();
   state.streams = unpacker.Streams(domain, vcpus);
+  state.kernel_traces = unpacker.KernelTraces(domain, vcpus);
   if (unpacker.Flag()) {
     recording::StackInfo& stacks = state.stacks.emplace();
     stacks.piece_bytes = unpacker.Number<uint32_t>();
@@ -270,14 +299,12 @@ absl::StatusOr<AgentReply> DecodeReply(Bytes payload, DomainId domain, uint32_t 
 
 absl::Status CheckChunks(Bytes chunks, DomainId domain) {
   using recording::ChunkHeader;
-  using recording::ChunkKind;
   while (!chunks.empty()) {
     const auto header = Load<ChunkHeader>(chunks, 0);
     if (!header || header->magic != recording::kChunkMagic) {
       return InvalidError("no chunk of samples begins there");
     }
-    if (header->kind != ChunkKind::kTimed && header->kind != ChunkKind::kProcesses &&
-        header->kind != ChunkKind::kStacks) {
+    if (!IsOfAgent(header->kind)) {
       return InvalidError("a chunk is of another kind than an agent's");
     }
     if (header->domain != domain.value) return InvalidError("a chunk is of another domain");

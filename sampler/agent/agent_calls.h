@@ -53,6 +53,7 @@ struct AgentState {
   std::vector<std::string> final_notes;
   std::vector<recording::StreamInfo> streams;  // accounts of streams, without the source's name
   std::optional<recording::StackInfo> stacks;  // set where samples have pieces of stacks
+  std::vector<recording::KernelTraceInfo> kernel_traces;  // accounts of its kernel's trace
 };
 
 struct AgentReply {
@@ -75,7 +76,8 @@ absl::StatusOr<AgentCallMessage> DecodeCall(Bytes payload);
 // characters are replaced.
 absl::StatusOr<AgentReply> DecodeReply(Bytes payload, DomainId domain, uint32_t vcpus);
 
-// Checks that `chunks` are whole chunks of samples, their stacks and processes of `domain`
+// Checks that `chunks` are whole chunks of samples, their stacks and processes, of the kernel's
+// trace and of the clock of `domain`
 // (recording/sample_format.h). Readers of the recording check their content.
 absl::Status CheckChunks(Bytes chunks, DomainId domain);
 

@@ -113,6 +113,7 @@ void Put(PayloadWriter& writer, const Prepare& prepare) {
   writer.Number(prepare.stack_bytes);
   writer.Flag(prepare.branch_records);
   writer.Number(prepare.all_stack_bytes);
+  writer.Flag(prepare.threads);
 }
 void Put(PayloadWriter& writer, const Prepared& prepared) { writer.Rest(AsBytes(prepared.info)); }
 void Put(PayloadWriter& /*pen*/, const Start& /*start*/) {}
@@ -174,6 +175,8 @@ void Get(PayloadReader& reader, Prepare& prepare) {
   prepare.stack_bytes = reader.Number<uint32_t>();
   prepare.branch_records = reader.Flag();
   prepare.all_stack_bytes = reader.Number<uint64_t>();
+  // Those before 1.5 do not send this.
+  if (!reader.AtEnd()) prepare.threads = reader.Flag();
 }
 void Get(PayloadReader& reader, Prepared& prepared) { prepared.info = AsText(reader.Rest()); }
 void Get(PayloadReader& /*eye*/, Start& /*start*/) {}

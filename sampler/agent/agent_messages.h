@@ -21,10 +21,12 @@ namespace xenoscope::sampler::agent {
 
 inline constexpr uint16_t kMajor = 1;  // major version, which must be the same on both sides
 // Minor version; newer ones add kinds, and fields at the end of payloads.
-inline constexpr uint16_t kMinor = 4;
+inline constexpr uint16_t kMinor = 5;
 inline constexpr uint16_t kFirstMinorWithCounts = 3;  // the first one with Count and Counts
 // The first one whose Prepare says how callers in user mode are found.
 inline constexpr uint16_t kFirstMinorWithStacks = 4;
+// The first one whose Prepare asks for the threads of the guest.
+inline constexpr uint16_t kFirstMinorWithThreads = 5;
 inline constexpr size_t kFrameHeader = 20;
 inline constexpr size_t kMaxPayload = size_t{64} * 1024;
 inline constexpr size_t kMaxText = 256;   // limit of a name, in bytes
@@ -67,10 +69,13 @@ struct Prepare {
   uint32_t stack_bytes = 0;
   bool branch_records = false;
   uint64_t all_stack_bytes = 0;  // limit of what all stacks take, compressed
+  // Since 1.5: whether the agent sends its kernel's events of threads, too.
+  bool threads = false;
   bool operator==(const Prepare&) const = default;
 };
 struct Prepared {
-  std::string info;  // recording.json with the keys sources and events
+  // recording.json with the keys sources and events, and kernel_traces if threads will come.
+  std::string info;
   bool operator==(const Prepared&) const = default;
 };
 
@@ -79,8 +84,8 @@ struct Start {
   bool operator==(const Start&) const = default;
 };
 
-// Chunks as in samples/*.samples (recording/sample_format.h), since 1.4 also those of stacks, cut
-// anywhere; all chunks before a pong are whole.
+// Chunks as in samples/*.samples (recording/sample_format.h), since 1.4 also those of stacks, since
+// 1.5 also those of the kernel's trace, cut anywhere; all chunks before a pong are whole.
 struct Samples {
   std::vector<std::byte> chunks;
   bool operator==(const Samples&) const = default;
@@ -91,7 +96,8 @@ struct Stop {
   bool operator==(const Stop&) const = default;
 };
 struct Account {
-  std::string info;  // recording.json with the keys events and streams, cut anywhere
+  // recording.json with the keys events, streams and kernel_traces, cut anywhere.
+  std::string info;
   bool last = false;
   bool operator==(const Account&) const = default;
 };

@@ -62,6 +62,9 @@ class AgentProxy final : public Source {
   absl::Status Close() override;
   [[nodiscard]] TscRange Sampled() const override { return sampled_; }
   [[nodiscard]] std::vector<recording::StreamInfo> Streams() const override;
+  [[nodiscard]] std::vector<recording::KernelTraceInfo> KernelTraces() const override {
+    return state_.kernel_traces;
+  }
   [[nodiscard]] std::vector<std::string> FinalNotes() const override;
 
  private:

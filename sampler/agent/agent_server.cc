@@ -42,6 +42,7 @@ std::string SourceJson(const Source& source) {
   info.sources.push_back(source.Info());
   info.events = source.Events();
   info.streams = source.Streams();
+  info.kernel_traces = source.KernelTraces();
   return recording::ToJson(info);
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "recording/chunk_reader.h"
 #include "recording/info_json.h"
 #include "recording/sample_format.h"
 #include "recording/sample_reader.h"
@@ -124,7 +125,10 @@ absl::Status Session::Prepare(const agent::Prepare& how) {
     asked.stack_bytes = 0;
     asked.branch_records = false;
   }
+  // Without one rate, there is no host time of the guest's events.
+  asked.threads = asked.threads && clock_.Error() && hello_.minor >= kFirstMinorWithThreads;
   asked_stack_bytes_ = asked.stack_bytes;
+  asked_threads_ = asked.threads;
   link_.Queue(asked);
   const size_t agent_errors = agent_errors_.size();
   StepUntil([&] { return prepared_ || agent_errors_.size() > agent_errors; }, ready_until_);
@@ -163,6 +167,9 @@ absl::Status Session::TimeoutError(std::string_view what, std::chrono::milliseco
 
 void Session::Start(Sink sink) {
   sink_ = std::move(sink);
+  for (const recording::ClockAnswer& answer : std::exchange(answers_, {})) {
+    if (threads_) sink_->clock_answer(answer);
+  }
   started_ = host_.read_tsc();
   sampling_since_ = host_.now();
   link_.Queue(agent::Start{});
@@ -266,6 +273,7 @@ absl::Status Session::TakePrepared(const Prepared& prepared) {
     stack_bytes_ = asked_stack_bytes_;
     stacks_.emplace(stack_bytes_, limits_.pending_stack_bytes);
   }
+  threads_ = asked_threads_ && !info->kernel_traces.empty();
   prepared_ = true;
   return absl::OkStatus();
 }
@@ -299,7 +307,20 @@ absl::Status Session::TakeAccount(const Account& account) {
     left_out_by_agent_ = info->sources.front().stacks->left_out;
   }
   account_ = std::move(info->streams);
+  TakeKernelTraces(info->kernel_traces);
   return absl::OkStatus();
+}
+
+void Session::TakeKernelTraces(const std::vector<recording::KernelTraceInfo>& traces) {
+  if (!threads_) return;
+  for (const recording::KernelTraceInfo& trace : traces) {
+    const uint32_t vcpu = trace.vcpu.vcpu.value;
+    if (vcpu >= domain_.vcpus || kernel_traces_.size() == domain_.vcpus) continue;
+    kernel_traces_.push_back({.source = fmt::format("agent-{}", domain_.id.value),
+                              .vcpu = {domain_.id, VcpuId{vcpu}},
+                              .read = trace.read,
+                              .lost = trace.lost});
+  }
 }
 
 void Session::Ping() {
@@ -313,7 +334,14 @@ absl::Status Session::TakePong(const Pong& pong) {
   if (!pending_ping_ || pong.number != pending_ping_->number) {
     return InvalidError("it answered a question that was not asked");
   }
-  clock_.Add(pending_ping_->before, pong.tsc, host_.read_tsc());
+  const Tsc now = host_.read_tsc();
+  clock_.Add(pending_ping_->before, pong.tsc, now);
+  const recording::ClockAnswer answer{pending_ping_->before.value, pong.tsc, now.value};
+  if (!sink_) {
+    answers_.push_back(answer);
+  } else if (threads_) {
+    sink_->clock_answer(answer);
+  }
   Forward();
   lateness_ = lateness();
   delivered_ = pending_ping_->before;
@@ -337,6 +365,7 @@ void Session::Forward() {
   const Bytes header_bytes = std::as_bytes(std::span(&header, 1));
   pending_.insert(pending_.begin(), header_bytes.begin(), header_bytes.end());
   ForwardProcesses(pending_);
+  ForwardTraces(pending_);
   ForwardSamples(pending_);
   pending_.clear();
 }
@@ -371,6 +400,26 @@ void Session::ForwardProcesses(Bytes file) {
     sink_->process(*record);
   }
   refused_.processes += reader->invalid();
+}
+
+// What pages and formats hold is for readers of the recording. They came between the last two
+// answers, so the guest's own times of reading them are not needed.
+void Session::ForwardTraces(Bytes file) {
+  const recording::DrainTimes times{delivered_, delivered_, host_.read_tsc()};
+  auto reader = recording::ChunkReader::Open(file);
+  if (!reader.ok()) return;
+  while (const std::optional<recording::Chunk> chunk = reader->Next()) {
+    const recording::ChunkHeader& header = chunk->header;
+    const bool is_pages = header.kind == recording::ChunkKind::kTracePages;
+    if (!is_pages && header.kind != recording::ChunkKind::kTraceFormats) continue;
+    if (!threads_ || (is_pages && header.vcpu >= domain_.vcpus)) {
+      ++refused_.pages;
+    } else if (is_pages) {
+      sink_->trace_pages(VcpuId{header.vcpu}, times, header.entry_size, chunk->entries);
+    } else {
+      sink_->trace_formats(AsText(chunk->entries));
+    }
+  }
 }
 
 Refused Session::refused() const {

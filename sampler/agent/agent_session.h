@@ -22,6 +22,7 @@
 #include "recording/info.h"
 #include "recording/process_reader.h"
 #include "recording/sample.h"
+#include "recording/sample_writer.h"
 #include "sampler/agent/agent_link.h"
 #include "sampler/agent/agent_messages.h"
 #include "sampler/agent/channel.h"
@@ -64,6 +65,7 @@ struct Refused {
   // Samples in chunks that are not whole, or with an unknown mode, event or vCPU.
   uint64_t damaged = 0;
   uint64_t processes = 0;  // records of processes that are not valid
+  uint64_t pages = 0;      // chunks of a kernel's trace that were not asked for, or of no vCPU
   uint64_t stacks = 0;     // stacks that cannot be read, or are larger than what was asked for
   uint64_t mistimed = 0;   // samples taken outside of the sampling, by the agent's clock
 };
@@ -86,6 +88,13 @@ class Session {
     // Called in place of `sample` where the agent sends stacks, for a sample of a thread with a
     // user mode; null: its stack is not there. May be empty if no stacks were asked for.
     std::function<void(const recording::Sample&, const recording::UserStack*)> with_stack{};
+    // Called if threads were asked for, with what CPUs' trace buffers of the guest's kernel had,
+    // and with the text of its formats; nothing was looked at in either. Times are the host's:
+    // of the last two answers between which the pages came.
+    std::function<void(VcpuId, const recording::DrainTimes&, uint32_t page_size, Bytes)>
+        trace_pages{};
+    std::function<void(std::string_view)> trace_formats{};
+    std::function<void(const recording::ClockAnswer&)> clock_answer{};
   };
 
   // Greets the agent behind `channel` and compares the clocks. Errors: no agent answers, or it
@@ -104,6 +113,12 @@ class Session {
   [[nodiscard]] GuestSource source() const { return source_; }
   // Returns the limit of the pieces of stacks that it sends, once it is ready; 0: it sends none.
   [[nodiscard]] uint32_t stack_bytes() const { return stack_bytes_; }
+  // Whether the agent sends its kernel's events of threads, once it is ready.
+  [[nodiscard]] bool threads() const { return threads_; }
+  // Returns the accounts of its kernel's trace, by the guest's own counts.
+  [[nodiscard]] const std::vector<recording::KernelTraceInfo>& kernel_traces() const {
+    return kernel_traces_;
+  }
   // Returns the number of pieces that were left out, by the agent and here.
   [[nodiscard]] uint64_t stacks_left_out() const;
   // Returns the events that the agent's samples count, once it is ready.
@@ -159,6 +174,7 @@ class Session {
   void BeginFile(FileKind kind);
   absl::Status TakeFilePart(const FilePart& part);
   absl::Status TakeAccount(const Account& account);
+  void TakeKernelTraces(const std::vector<recording::KernelTraceInfo>& traces);
   absl::Status TakeCounts(const Counts& part);
   absl::Status CheckLimits() const;
   void Ping();
@@ -166,6 +182,7 @@ class Session {
   void Forward();
   void ForwardSamples(Bytes file);
   void ForwardProcesses(Bytes file);
+  void ForwardTraces(Bytes file);
   bool IsValid(recording::Sample& sample);
   // Steps until `done`, an error, `until`, or the user's wish to end. Returns whether it is done.
   bool StepUntil(const std::function<bool()>& done, Instant until);
@@ -208,6 +225,10 @@ class Session {
   };
   std::map<VcpuId, ReceivedCounts> received_counts_;
   Refused refused_;
+  bool threads_ = false;
+  bool asked_threads_ = false;
+  std::vector<recording::ClockAnswer> answers_;  // until sampling starts
+  std::vector<recording::KernelTraceInfo> kernel_traces_;
   uint32_t asked_stack_bytes_ = 0;
   uint32_t stack_bytes_ = 0;
   std::optional<ReceivedStacks> stacks_;  // set if the agent sends stacks

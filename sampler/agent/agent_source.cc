@@ -65,6 +65,8 @@ std::vector<agent::Prepare> PrepareFallbacks(const agent::Prepare& wanted) {
   agent::Prepare way = wanted;
   way.source = GuestSource::kPerf;
   if (way != wanted) ways.push_back(way);
+  way.threads = false;
+  if (way != ways.back()) ways.push_back(way);
   way.branch_records = false;
   if (way != ways.back()) ways.push_back(way);
   way.events.clear();
@@ -91,6 +93,31 @@ std::string NoteOnCallers(const Session& session, const agent::Prepare& how) {
   return "";
 }
 
+// Returns why an agent sends no threads though they were asked for.
+std::string NoteOnThreads(const Session& session) {
+  if (session.hello().minor < agent::kFirstMinorWithThreads) {
+    return fmt::format(
+        "its agent, {}, is too old to record threads: use this xenoscope in the "
+        "guest, too",
+        session.hello().program);
+  }
+  return session.clock().Error() ? "its agent sends no threads"
+                                 : "its threads are not recorded, as its clock runs at another "
+                                   "rate than the host's";
+}
+
+// Returns what an agent does that could not do all that was wanted.
+std::string Instead(const agent::Prepare& how, const agent::Prepare& wanted,
+                    const Session& session) {
+  if (how.events != wanted.events || how.source != wanted.source) {
+    return fmt::format("; it samples {} instead", session.events().front().name);
+  }
+  if (how.branch_records != wanted.branch_records) {
+    return "; its call chains follow frame pointers instead";
+  }
+  return "; its threads are not recorded";
+}
+
 // Opens a session. `note` says what the agent could not do, if it does something else instead.
 absl::StatusOr<std::unique_ptr<Session>> OpenSession(const recording::DomainInfo& domain,
                                                      const AgentRequest& request,
@@ -106,9 +133,7 @@ absl::StatusOr<std::unique_ptr<Session>> OpenSession(const recording::DomainInfo
     const absl::Status ready = session->Prepare(how);
     if (ready.ok() && note.empty()) return session;
     if (ready.ok()) {
-      const bool same = how.events == wanted.events && how.source == wanted.source;
-      note += same ? "; its call chains follow frame pointers instead"
-                   : fmt::format("; it samples {} instead", session->events().front().name);
+      note += Instead(how, wanted, *session);
       return session;
     }
     if (!absl::IsUnimplemented(ready)) return ready;
@@ -176,6 +201,10 @@ absl::StatusOr<std::unique_ptr<AgentSource>> AgentSource::Open(const recording::
   std::unique_ptr<AgentSource> source(
       new AgentSource(std::move(session), host, is_member, request.limits.bytes));
   if (!note.empty()) source->notes_.push_back(fmt::format("{}: {}", source->Name(), note));
+  if (request.how.threads && note.empty() && !source->session_->threads()) {
+    source->notes_.push_back(
+        fmt::format("{}: {}", source->Name(), NoteOnThreads(*source->session_)));
+  }
   if (const std::string callers = NoteOnCallers(*source->session_, request.how); !callers.empty()) {
     source->notes_.push_back(fmt::format("{}: {}", source->Name(), callers));
   }
@@ -247,7 +276,18 @@ absl::Status AgentSource::Start() {
              Add(processes_, record);
            },
        .with_stack = [this](const Sample& sample,
-                            const recording::UserStack* stack) { AddPending(sample, stack); }});
+                            const recording::UserStack* stack) { AddPending(sample, stack); },
+       .trace_pages =
+           [this](VcpuId vcpu, const recording::DrainTimes& times, uint32_t page_size,
+                  Bytes pages) {
+             traces_.AppendTracePages({domain().id, vcpu}, times, page_size, pages);
+           },
+       .trace_formats =
+           [this](std::string_view text) { traces_.AppendTraceFormats(domain().id, text); },
+       .clock_answer =
+           [this](const recording::ClockAnswer& answer) {
+             traces_.AppendClockAnswers(domain().id, {&answer, 1});
+           }});
   due_ = host_.now();
   return absl::OkStatus();
 }
@@ -302,6 +342,7 @@ absl::Status AgentSource::Collect(recording::SampleWriter& writer) {
 void AgentSource::Write(Tsc until, recording::SampleWriter& writer) {
   writer.Append(domain().id, processes_);
   processes_.Clear();
+  writer.Append(Bytes(traces_.Take()));
   const auto later = std::stable_partition(
       pending_samples_.begin(), pending_samples_.end(),
       [until](const PendingSample& pending) { return pending.entry.end <= until.value; });
@@ -393,6 +434,12 @@ std::vector<std::string> AgentSource::FinalNotes() const {
         fmt::format("{} samples of its agent were refused as damaged, {} as taken outside the "
                     "recording; {} entries about processes were damaged",
                     refused.damaged, refused.mistimed, refused.processes));
+  }
+  if (refused.pages > 0) {
+    say(
+        fmt::format("{} parts of its kernel's trace were refused: they were not asked for, or of "
+                    "vCPUs that it has not",
+                    refused.pages));
   }
   if (refused.stacks > 0) {
     say(fmt::format("{} stacks of its samples were refused as damaged, or larger than {} bytes",

@@ -82,6 +82,9 @@ class AgentSource final : public Source {
   [[nodiscard]] std::vector<recording::StreamInfo> Streams() const override {
     return session_->Streams();
   }
+  [[nodiscard]] std::vector<recording::KernelTraceInfo> KernelTraces() const override {
+    return session_->kernel_traces();
+  }
   [[nodiscard]] std::vector<std::string> FinalNotes() const override;
 
  private:
@@ -116,6 +119,8 @@ class AgentSource final : public Source {
   std::vector<PendingSample> pending_samples_;
   StackedChunk chunk_;                 // samples that are being written
   recording::ProcessChunk processes_;  // records of processes that are to be written
+  // Chunks of the guest's kernel's trace and clock that are to be written.
+  recording::SampleWriter traces_ = recording::SampleWriter::InMemory();
   std::vector<std::string> notes_;
   std::vector<std::string> missing_;  // files that could not be had, with the reasons
   bool is_stopped_ = false;

@@ -142,6 +142,7 @@ class Worker {
     state.final_notes = source_->FinalNotes();
     state.streams = source_->Streams();
     state.stacks = source_->Info().stacks;
+    state.kernel_traces = source_->KernelTraces();
     return state;
   }
 

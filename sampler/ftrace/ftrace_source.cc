@@ -165,15 +165,15 @@ absl::Status FtraceSource::Stop(recording::SampleWriter& writer) {
   return absl::OkStatus();
 }
 
-absl::Status FtraceSource::Save(const recording::Writer& /*writer*/,
-                                recording::RecordingInfo& info) {
+std::vector<recording::KernelTraceInfo> FtraceSource::KernelTraces() const {
+  std::vector<recording::KernelTraceInfo> traces;
   for (const Cpu& cpu : cpus_) {
-    info.kernel_traces.push_back({.source = kName,
-                                  .vcpu = {request_.domain, VcpuId{cpu.number}},
-                                  .read = cpu.counts.read,
-                                  .lost = cpu.counts.lost});
+    traces.push_back({.source = kName,
+                      .vcpu = {request_.domain, VcpuId{cpu.number}},
+                      .read = cpu.counts.read,
+                      .lost = cpu.counts.lost});
   }
-  return absl::OkStatus();
+  return traces;
 }
 
 absl::Status FtraceSource::Close() {

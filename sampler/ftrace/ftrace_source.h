@@ -51,10 +51,10 @@ class FtraceSource final : public Source {
   absl::Status Collect(recording::SampleWriter& writer) override;
   absl::Status OnDomainCreated(const recording::DomainInfo& domain) override;
   absl::Status Stop(recording::SampleWriter& writer) override;
-  absl::Status Save(const recording::Writer& writer, recording::RecordingInfo& info) override;
   absl::Status Close() override;
   [[nodiscard]] TscRange Sampled() const override { return {}; }
   [[nodiscard]] std::vector<recording::StreamInfo> Streams() const override { return {}; }
+  [[nodiscard]] std::vector<recording::KernelTraceInfo> KernelTraces() const override;
 
  private:
   struct Cpu {

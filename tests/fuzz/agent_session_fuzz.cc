@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -97,6 +98,19 @@ class FakeAgent final : public xenoscope::sampler::Channel {
     return counts;
   }
 
+  // Chunks with right checksums: pages and formats of a kernel's trace, of any vCPU.
+  static std::vector<std::byte> TraceOf(Bytes bytes) {
+    auto writer = xenoscope::recording::SampleWriter::InMemory();
+    for (const std::byte vcpu : bytes) {
+      writer.AppendTracePages(
+          {xenoscope::DomainId{0}, xenoscope::VcpuId{static_cast<uint32_t>(vcpu)}},
+          {Tsc{0}, Tsc{static_cast<uint64_t>(vcpu)}, Tsc{~uint64_t{0}}},
+          static_cast<uint32_t>(bytes.size()), bytes);
+    }
+    writer.AppendTraceFormats(xenoscope::DomainId{0}, xenoscope::AsText(bytes));
+    return writer.Take();
+  }
+
   // Chunks with right checksums: a block of the input's bytes, and samples of which each two bytes
   // say where their stack is.
   static std::vector<std::byte> ChunksOf(Bytes bytes) {
@@ -117,7 +131,11 @@ class FakeAgent final : public xenoscope::sampler::Channel {
     return writer.Take();
   }
 
+  // Waits before the next action, and then does it: it answers what was asked meanwhile.
   void Act() {
+    if (const auto action = std::exchange(next_, std::nullopt)) {
+      return Say(action->kind, action->bytes);
+    }
     if (script_.size() < 2) {
       gone_ = leaves_;
       return;
@@ -129,7 +147,8 @@ class FakeAgent final : public xenoscope::sampler::Channel {
     constexpr std::array kUnits = {milliseconds(0),   milliseconds(1),    milliseconds(100),
                                    milliseconds(999), milliseconds(7000), milliseconds(9990)};
     silent_until_ = fake_time + kUnits[first / kKinds % kUnits.size()];
-    Say(first % kKinds, Take(length));
+    next_ = {first % kKinds, Take(length)};
+    if (fake_time >= silent_until_) Act();
   }
 
   // Answers as an agent should, where it can; else what the input has.
@@ -149,6 +168,7 @@ class FakeAgent final : public xenoscope::sampler::Channel {
       case 2:
         return Put(agent::Encode(
             agent::Prepared{R"({"format":{"major":1},"sources":[{"name":"perf","stacks":{}}],)"
+                            R"("kernel_traces":[{"source":"ftrace","domain":0,"vcpu":0}],)"
                             R"("events":[{"name":"cpu-clock","period":1000}]})"}));
       case 3:
         return Put(
@@ -180,13 +200,20 @@ class FakeAgent final : public xenoscope::sampler::Channel {
         return Put(agent::Encode(agent::Samples{ChunksOf(bytes)}));
       case 13:  // counts of a made-up number of events and vCPUs
         return Put(agent::Encode(CountsOf(bytes)));
-      default:  // a whole frame of any kind
+      default:  // its kernel's trace, or a whole frame of any kind
         if (bytes.empty()) return;
+        if (bytes[0] == std::byte{0xff}) return Put(agent::Encode(agent::Samples{TraceOf(bytes)}));
         return Put(agent::EncodeFrame(static_cast<uint16_t>(bytes[0]), bytes.subspan(1)));
     }
   }
 
+  struct Action {
+    unsigned kind = 0;
+    Bytes bytes;
+  };
+
   Bytes script_;
+  std::optional<Action> next_;
   std::vector<std::byte> coming_;  // the first came_ of them have come
   size_t came_ = 0;
   agent::FrameReader heard_;
@@ -236,6 +263,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   constexpr uint32_t kPiece = 128;
   agent::Prepare how;
   how.stack_bytes = kPiece;
+  how.threads = true;
   if (!Within(limits.ready, [&] { return session.Prepare(how); }).ok()) return 0;
   if (size % 2 == 1) Within(limits.answer, [&] { return session.Enlist(); }).status().IgnoreError();
   uint64_t samples = 0;
@@ -250,6 +278,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                  [&](const recording::Sample& sample, const recording::UserStack* stack) {
                    take(sample);
                    if (stack != nullptr && stack->bytes.size() > kPiece) std::abort();
+                 },
+                 [&](xenoscope::VcpuId vcpu, const recording::DrainTimes& times, uint32_t page_size,
+                     Bytes pages) {
+                   if (vcpu.value >= domain.vcpus || pages.size() % page_size != 0) std::abort();
+                   if (times.before > Tsc{static_cast<uint64_t>(fake_time.count())}) std::abort();
+                 },
+                 [](std::string_view text) {
+                   if (text.size() > (size_t{1} << 20)) std::abort();
+                 },
+                 [](const recording::ClockAnswer& answer) {
+                   if (answer.before > answer.after) std::abort();
                  }});
   constexpr int kSteps = 64;
   for (int i = 0; i < kSteps && session.status().ok(); ++i) {

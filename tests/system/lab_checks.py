@@ -403,6 +403,51 @@ def agent_stacks(lab):
               f"pvh: chains of sha256_block lead to the program's start in {good:.0f} of {hashing:.0f} samples")
 
 
+def agent_threads(lab):
+    """Guests record their own threads: on the host's timeline they are where Xen's trace allows it."""
+    recording = lab.recording()
+    domains = domains_by_name(recording)
+    data = lab.run_json("threads", lab.path(), "--format", "json")
+    samples = lab.report("--by", "domain,process,thread", "--event", "cpu-clock@agent")["rows"]
+    vcpus = {domain["domid"]: domain["vcpus"][0] for domain in lab.summary()["domains"]}
+    for name in "pv", "pvh":
+        domain, = [each for each in data["domains"] if each["name"] == name]
+        rows = [row for row in data["rows"] if row["domain"] == name]
+        given = sum(trace["read"] for trace in recording["kernel_traces"] if trace["domain"] == domains[name]["id"])
+        lab.check(domain["events"] > 1000 and domain["lost_events"] == 0 and given == domain["events"],
+                  f"{name}: its kernel gave {given} events, {domain['events']} came, {domain['lost_events']} were lost")
+        check_clock(lab, name, domain["clock"])
+        # What threads' vCPUs did is what Xen's trace says.
+        sums = {key: sum(row[key] for row in rows) for key in rows[0] if key.endswith("_s")}
+        lab.check(sums["untraced_s"] < 0.01 * sums["on_vcpu_s"], f"{name}: {sums['untraced_s']:.3f} s are untraced")
+        cycles = {state: found["cycles"] for state, found in vcpus[domains[name]["id"]]["runstates"].items()}
+        for keys, state in ((("guest_s", "xen_s"), "running"), (("stolen_s",), "runnable"), (("halted_s",), "blocked")):
+            ours = sum(sums[key] for key in keys) / sums["on_vcpu_s"]
+            xens = cycles[state] / sum(cycles.values())
+            lab.check(abs(ours - xens) < 0.03, f"{name}: {100 * ours:.1f} % {state}, Xen: {100 * xens:.1f} %")
+        # One of two processes did twice the work.
+        loads = sorted((row for row in rows if row["thread"] == "labload"), key=lambda row: -row["guest_s"])[:2]
+        share = loads[1]["guest_s"] / (loads[0]["guest_s"] + loads[1]["guest_s"])
+        lab.check(abs(share - 1 / 3) < 0.02, f"{name}: a third of the work took {100 * share:.1f} % of both's time")
+        own = [row for row in samples if row["domain"] == name]
+        known = sum(row["samples"] for row in own if row["thread"] != "[unknown]")
+        lab.check(count(own) > 100 and known >= 0.99 * count(own),
+                  f"{name}: {known:.0f} of {count(own):.0f} samples have a thread")
+
+
+def check_clock(lab, name, clock):
+    """Checks that one offset explains all events of a guest's kernel."""
+    possible = clock["possible_offsets"]
+    lab.check(clock["events_outside"] == 0 and clock["contradicting_answers"] == 0,
+              f"{name}: {clock['events_outside']} events and {clock['contradicting_answers']} answers contradict")
+    lab.check(clock["events_inside"] > 100 * clock["events_untraced"],
+              f"{name}: {clock['events_inside']} events are where its vCPU ran, {clock['events_untraced']} are untraced")
+    width = possible[-1][1] - possible[0][0]
+    lab.check(len(possible) == 1, f"{name}: its offset is in {possible}, {width} cycles")
+    is_hosts = possible[0][0] <= 0 <= possible[-1][1]
+    lab.check(is_hosts == (name == "pv"), f"{name}: its TSC is {'' if is_hosts else 'not '}the host's")
+
+
 def sources(lab):
     """Each source works with a PV and a PVH guest, roles change, and doctor runs everywhere."""
     for name, words in {
@@ -1085,6 +1130,6 @@ def vpmu_newer(lab):
 
 # The scenarios in the order in which `lab all` runs them.
 CHECKS = {check.__name__: check for check in
-      (ci, counts, hyper, marks, threads, held, lost, xentrace, drains, boost, polls, orc, agent, agent_stacks, agentdies, hostile, sources, members,
+      (ci, counts, hyper, marks, threads, held, lost, xentrace, drains, boost, polls, orc, agent, agent_stacks, agent_threads, agentdies, hostile, sources, members,
        newxen, ends, lifecycle, later, livepatch, kaslr, hvm, ratio, events, ipc, agent_events, stat_agents,
        vpmu, vpmu_newer)}

@@ -29,7 +29,7 @@ std::vector<AnyMessage> OneOfEach() {
           Ping{3},
           Pong{3, 0xfedcba9876543210},
           Prepare{{"cycles:u", "instructions:1000"}, true, GuestSource::kXenoprof},
-          Prepare{{}, true, GuestSource::kPerf, 8192, true, uint64_t{1} << 40},
+          Prepare{{}, true, GuestSource::kPerf, 8192, true, uint64_t{1} << 40, true},
           Prepared{"{}"},
           Start{},
           Samples{SomeBytes(300)},
@@ -103,18 +103,22 @@ TEST(AgentMessages, HelloHasDocumentedBytes) {
   EXPECT_EQ(AsText(Bytes(frame).first(4)), "XSAG");
 }
 
-// Version 1.4 added the pieces of stacks and branch records, 1.1 the source.
+// Version 1.5 added threads, 1.4 the pieces of stacks and branch records, 1.1 the source.
 TEST(AgentMessages, PrepareOfOlderVersionsHasDefaults) {
-  const auto frame = Encode(Prepare{{"cycles"}, true, GuestSource::kXenoprof, 8192, true, 7});
+  const auto frame = Encode(Prepare{{"cycles"}, true, GuestSource::kXenoprof, 8192, true, 7, true});
   const Bytes payload = Bytes(frame).subspan(kFrameHeader);
-  constexpr size_t kSince4 = sizeof(uint32_t) + 1 + sizeof(uint64_t);
+  const auto of_1_4 = EncodeFrame(4, payload.first(payload.size() - 1));
+  EXPECT_EQ(
+      Read(of_1_4, of_1_4.size()),
+      std::vector<AnyMessage>({Prepare{{"cycles"}, true, GuestSource::kXenoprof, 8192, true, 7}}));
+  constexpr size_t kSince4 = sizeof(uint32_t) + 1 + sizeof(uint64_t) + 1;
   const auto of_1_3 = EncodeFrame(4, payload.first(payload.size() - kSince4));
   EXPECT_EQ(Read(of_1_3, of_1_3.size()),
             std::vector<AnyMessage>({Prepare{{"cycles"}, true, GuestSource::kXenoprof}}));
   const auto of_1_0 = EncodeFrame(4, payload.first(payload.size() - kSince4 - 1));
   EXPECT_EQ(Read(of_1_0, of_1_0.size()),
             std::vector<AnyMessage>({Prepare{{"cycles"}, true, GuestSource::kPerf}}));
-  const auto cut = EncodeFrame(4, payload.first(payload.size() - 1));
+  const auto cut = EncodeFrame(4, payload.first(payload.size() - 2));
   EXPECT_THAT(ErrorOf(cut), HasSubstr("is incomplete"));
 }
 

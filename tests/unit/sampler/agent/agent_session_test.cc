@@ -2,6 +2,7 @@
 // whatever the agent sends meanwhile, and what happens to late messages.
 #include "sampler/agent/agent_session.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -167,6 +168,103 @@ class AgentSessionTest : public ::testing::Test {
   Limits limits_;
   std::vector<TscRange> samples_;
 };
+
+// Pages of two vCPUs and of one that the domain has not, and formats.
+std::vector<std::byte> ChunksOfTrace(uint64_t tsc) {
+  auto writer = recording::SampleWriter::InMemory();
+  const recording::DrainTimes times{Tsc{tsc - 2}, Tsc{tsc - 1}, Tsc{tsc}};
+  const std::vector<std::byte> pages(8192);
+  for (const uint32_t vcpu : {0, 1, 2}) {
+    writer.AppendTracePages({kDom0, VcpuId{vcpu}}, times, 4096, pages);
+  }
+  writer.AppendTraceFormats(kDom0, "# header_page\n");
+  return writer.Take();
+}
+
+// The guest's kernel's trace goes through as it is, with the answers that its clock is found by.
+TEST_F(AgentSessionTest, HandsOnTheKernelsTraceThatWasAskedFor) {
+  for (const bool asked : {true, false}) {
+    guest_.ready_for.kernel_traces = {{.source = "ftrace", .vcpu = {}, .read = 0, .lost = 0}};
+    guest_.sample = [this] { return ChunksOfTrace(time_.Read().value); };
+    auto session = *Open();
+    agent::Prepare how;
+    how.threads = asked;
+    ASSERT_TRUE(session->Prepare(how).ok());
+    EXPECT_EQ(guest_.prepared->threads, asked);
+    EXPECT_EQ(session->threads(), asked);
+    std::vector<std::string> got;
+    std::vector<recording::ClockAnswer> answers;
+    session->Start(
+        {.sample = [](const Sample&) {},
+         .process = [](const recording::ProcessRecord&) {},
+         .trace_pages =
+             [&](VcpuId vcpu, const recording::DrainTimes& times, uint32_t size, Bytes pages) {
+               EXPECT_LE(times.before, times.after);
+               got.push_back(fmt::format("v{} {}/{}", vcpu.value, pages.size(), size));
+             },
+         .trace_formats = [&](std::string_view text) { got.emplace_back(text); },
+         .clock_answer = [&](const recording::ClockAnswer& answer) { answers.push_back(answer); }});
+    const size_t first = answers.size();
+    Go(*session, milliseconds(250));
+    if (asked) {
+      EXPECT_EQ(first, static_cast<size_t>(limits_.first_pings));
+      ASSERT_GT(answers.size(), first);
+      for (const recording::ClockAnswer& answer : answers) {
+        EXPECT_LE(answer.before, answer.guest);
+        EXPECT_LE(answer.guest, answer.after);
+      }
+      ASSERT_GE(got.size(), 3U);
+      EXPECT_THAT(std::vector(got.begin(), got.begin() + 3),
+                  ElementsAre("v0 8192/4096", "v1 8192/4096", "# header_page\n"));
+      EXPECT_GE(session->refused().pages, 1U);
+    } else {
+      EXPECT_THAT(answers, IsEmpty());
+      EXPECT_THAT(got, IsEmpty());
+      EXPECT_GE(session->refused().pages, 4U);
+    }
+    session->Stop();
+  }
+}
+
+// Its own counts are those of its vCPUs.
+TEST_F(AgentSessionTest, TakesTheCountsOfTheKernelsTrace) {
+  guest_.ready_for.kernel_traces = {{.source = "ftrace", .vcpu = {}, .read = 0, .lost = 0}};
+  auto session = *Open();
+  agent::Prepare how;
+  how.threads = true;
+  ASSERT_TRUE(session->Prepare(how).ok());
+  session->Start({.sample = [](const Sample&) {},
+                  .process = [](const recording::ProcessRecord&) {},
+                  .clock_answer = [](const recording::ClockAnswer&) {}});
+  recording::RecordingInfo account;
+  for (const uint32_t vcpu : {0, 1, 7}) {
+    account.kernel_traces.push_back(
+        {.source = "x", .vcpu = {kDom0, VcpuId{vcpu}}, .read = 5 + vcpu, .lost = vcpu});
+  }
+  guest_.is_mute = [](const AnyMessage& message) {
+    return std::holds_alternative<agent::Stop>(message);
+  };
+  guest_.Say(Account{recording::ToJson(account), true});
+  session->Stop();
+  EXPECT_THAT(session->kernel_traces(),
+              ElementsAre(recording::KernelTraceInfo{"agent-3", {kWeb, VcpuId{0}}, 5, 0},
+                          recording::KernelTraceInfo{"agent-3", {kWeb, VcpuId{1}}, 6, 1}));
+}
+
+// An agent of an older version is not asked, and one whose clock runs at another rate neither.
+TEST_F(AgentSessionTest, AsksOnlyAgentsForThreadsThatCanSendThem) {
+  agent::Prepare how;
+  how.threads = true;
+  guest_.hello.minor = kFirstMinorWithThreads - 1;
+  auto session = *Open();
+  ASSERT_TRUE(session->Prepare(how).ok());
+  EXPECT_FALSE(guest_.prepared->threads);
+  guest_.hello.minor = kMinor;
+  guest_.hello.tsc_native = false;
+  session = *Open();
+  ASSERT_TRUE(session->Prepare(how).ok());
+  EXPECT_FALSE(guest_.prepared->threads);
+}
 
 class AgentWaitTest : public AgentSessionTest {
  protected:
