@@ -4,6 +4,8 @@
 
 namespace xenoscope {
 
-uint32_t Crc32(Bytes bytes) { return libdeflate_crc32(0, bytes.data(), bytes.size()); }
+uint32_t Crc32(Bytes bytes, uint32_t before) {
+  return libdeflate_crc32(before, bytes.data(), bytes.size());
+}
 
 }  // namespace xenoscope

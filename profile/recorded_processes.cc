@@ -75,9 +75,13 @@ void RecordedProcesses::Take(const ProcessRecord& record) {
       return;
     case ProcessEntryType::kMap: {
       const std::string build_id = Hexadecimal(record.map.build_id);
-      const auto [file, is_new] = file_numbers_.try_emplace(
-          fmt::format("{}{}{}{}{}", record.domain.value, '\0', build_id, '\0', record.text),
-          static_cast<uint32_t>(files_.size()));
+      const auto [file, is_new] =
+          file_numbers_.try_emplace(fmt::format("{}{}{}{}{}{}{}", record.domain.value, '\0',
+                                                build_id, '\0', record.file, '\0', record.text),
+                                    static_cast<uint32_t>(files_.size()));
+      if (is_new && record.file != 0) {
+        files_with_later_ids_[{record.domain, record.file}].push_back(file->second);
+      }
       if (is_new) files_.push_back({record.domain, std::string(record.text), build_id});
       Newest(record).maps.Add({record.map.begin, record.map.end, record.map.offset, file->second});
       return;
@@ -100,12 +104,23 @@ void RecordedProcesses::Take(const ProcessRecord& record) {
     case ProcessEntryType::kBehalf:
       Newest(record).behalf = record.behalf;
       return;
-    case ProcessEntryType::kThread:
+    case ProcessEntryType::kFileId:
+      SetLaterId(record);
+      return;
+    case ProcessEntryType::kThread:  // these two are for guests/, which follows the threads
     case ProcessEntryType::kCgroup:
-      return;  // for guests/, which follows the threads from there
-    case ProcessEntryType::kExit:
-      return;  // its number becomes free; a fork says who gets it
+    case ProcessEntryType::kExit:  // its number becomes free; a fork says who gets it
+      return;
   }
+}
+
+void RecordedProcesses::SetLaterId(const ProcessRecord& record) {
+  const auto named = files_with_later_ids_.find({record.domain, record.file});
+  if (named == files_with_later_ids_.end()) return;
+  for (const uint32_t file : named->second) {
+    files_[file].build_id = Hexadecimal(record.map.build_id);
+  }
+  files_with_later_ids_.erase(named);  // the first one counts, so that all records cost O(records)
 }
 
 AddressSpaceId RecordedProcesses::SpaceOf(DomainId domain, uint32_t pid, Tsc when) const {

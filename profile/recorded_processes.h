@@ -55,6 +55,8 @@ class RecordedProcesses {
   using History = std::vector<std::pair<Tsc, uint32_t>>;  // number of the space, from an instant on
 
   void Take(const recording::ProcessRecord& record);
+  // Takes a kFileId record.
+  void SetLaterId(const recording::ProcessRecord& record);
   // Returns the newest space of the process; makes one when there is none.
   Space& Newest(const recording::ProcessRecord& record);
   Space& Begin(DomainId domain, uint32_t pid, Tsc when);
@@ -65,6 +67,8 @@ class RecordedProcesses {
   absl::flat_hash_map<Key, History> histories_;
   std::vector<File> files_;
   absl::flat_hash_map<std::string, uint32_t> file_numbers_;
+  // Files, as indices in files_, whose ids come in a later record, by that record's number.
+  absl::flat_hash_map<Key, std::vector<uint32_t>> files_with_later_ids_;
 };
 
 }  // namespace xenoscope::profile

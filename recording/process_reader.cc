@@ -35,7 +35,7 @@ std::optional<ProcessRecord> ProcessReader::NextEntry() {
   entries_ = entries_.subspan(entry->size);
   ProcessRecord record;
   record.type = static_cast<ProcessEntryType>(entry->type);
-  if (record.type < ProcessEntryType::kName || record.type > ProcessEntryType::kCgroup) {
+  if (record.type < ProcessEntryType::kName || record.type > ProcessEntryType::kFileId) {
     return std::nullopt;
   }
   record.by_exec = (entry->flags & kByExec) != 0;
@@ -51,9 +51,13 @@ std::optional<ProcessRecord> ProcessReader::NextEntry() {
   }
   record.when = Tsc{entry->when};
   size_t text_at = sizeof *entry;
-  if (record.type == ProcessEntryType::kMap) {
+  const bool is_map = record.type == ProcessEntryType::kMap;
+  if (is_map || record.type == ProcessEntryType::kFileId) {
     const auto map = Load<MapEntry>(all, text_at);
-    if (!map || map->length == 0 || map->address + map->length < map->address) return std::nullopt;
+    if (!map || (map->length == 0) == is_map || map->address + map->length < map->address) {
+      return std::nullopt;
+    }
+    record.file = entry->parent;
     const std::optional<Bytes> build_id =
         Slice(all, text_at + offsetof(MapEntry, build_id), map->build_id_size);
     if (!build_id || map->build_id_size > map->build_id.size()) return std::nullopt;

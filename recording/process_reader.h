@@ -21,7 +21,7 @@ struct Mapping {
   Address begin = 0;
   Address end = 0;
   uint64_t offset = 0;
-  Bytes build_id;  // build-id of the file as it ran; empty when unknown
+  Bytes build_id;  // build-id or content id of the file as it ran; empty when unknown
 };
 
 // One event of a process, or what it was like when recording began.
@@ -33,9 +33,10 @@ struct ProcessRecord {
   uint32_t pid = 0;
   uint32_t tid = 0;
   uint32_t parent = 0;
-  DomainId behalf;  // the domain of a kBehalf record
+  DomainId behalf;    // the domain of a kBehalf record
+  uint32_t file = 0;  // the number of a kMap's or kFileId's file (ProcessEntry::parent)
   Tsc when;
-  Mapping map;            // the mapping of a kMap record
+  Mapping map;            // the mapping of a kMap record; only the id of a kFileId record
   std::string_view text;  // name of the thread, or path of the mapped file
 };
 

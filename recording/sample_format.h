@@ -127,33 +127,37 @@ enum class ProcessEntryType : uint8_t {
   kBehalf = 5,  // a process of dom0 works on behalf of `behalf`, from now on
   kThread = 6,  // a thread of the process had this name when recording began
   kCgroup = 7,  // the process was in this cgroup when recording began
+  kFileId = 8,  // the file of the maps with this `file` has this build-id
 };
 inline constexpr uint8_t kByExec = 1;  // bit of ProcessEntry::flags
 // Bit of ProcessEntry::flags: it was so when recording began, and is not an event.
 inline constexpr uint8_t kAtStart = 2;
 
-// One item of kProcesses. A MapEntry follows if its type is kMap, then a text (the name, or the
-// path of the file) without a terminating zero, then zeros up to `size`.
+// One item of kProcesses. A MapEntry follows if its type is kMap or kFileId, then a text (the name,
+// or the path of the file) without a terminating zero, then zeros up to `size`.
 struct ProcessEntry {
   uint16_t size = 0;  // size of the whole item in bytes, a multiple of kWordSize
   uint8_t type = 0;   // a ProcessEntryType
   uint8_t flags = 0;
   uint32_t pid = 0;
   uint32_t tid = 0;
-  uint32_t parent = 0;  // pid of the parent, for kFork; domain, for kBehalf
-  uint64_t when = 0;    // time in TSC cycles
+  // kFork: pid of the parent. kBehalf: the domain. kMap: 0, or the number of a file whose build-id
+  // comes later, in the kFileId of the same domain with that number.
+  uint32_t parent = 0;
+  uint64_t when = 0;  // time in TSC cycles
   uint16_t text_size = 0;
   uint16_t reserved0 = 0;
   uint32_t reserved1 = 0;
 };
 static_assert(sizeof(ProcessEntry) == 32);
 
+// All but the build-id is 0 for kFileId.
 struct MapEntry {
   uint64_t address = 0;
   uint64_t length = 0;
   uint64_t offset = 0;  // offset in the file, in bytes
   uint8_t build_id_size = 0;
-  std::array<uint8_t, 23> build_id{};
+  std::array<uint8_t, 23> build_id{};  // or content id (symbolizer/elf/build_id.h)
 };
 static_assert(sizeof(MapEntry) == 48);
 

@@ -26,10 +26,12 @@ struct Answer {
   std::array<uint8_t, kMaxIdBytes> id{};
 };
 
-// A message with a descriptor, and with a byte, as a message must have one.
+// A message with a descriptor, and with what is wanted of its file.
 class FileMessage {
  public:
-  FileMessage() {
+  using Wanted = BuildIds::Wanted;
+
+  explicit FileMessage(Wanted wanted = Wanted::kBuildId) : wanted_(wanted) {
     message_.msg_iov = &data_;
     message_.msg_iovlen = 1;
     message_.msg_control = control_.data();
@@ -45,12 +47,12 @@ class FileMessage {
     header->cmsg_type = SCM_RIGHTS;
     header->cmsg_len = CMSG_LEN(sizeof fd);
     std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
-    return sendmsg(socket, &message_, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof byte_;
+    return sendmsg(socket, &message_, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof wanted_;
   }
 
   // Returns the descriptor; -1: the peer is gone.
   int Receive(int socket) {
-    if (recvmsg(socket, &message_, MSG_CMSG_CLOEXEC) != sizeof byte_) return -1;
+    if (recvmsg(socket, &message_, MSG_CMSG_CLOEXEC) != sizeof wanted_) return -1;
     const cmsghdr* const header = CMSG_FIRSTHDR(&message_);
     if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return -1;
     int fd = -1;
@@ -58,18 +60,26 @@ class FileMessage {
     return fd;
   }
 
+  // Returns what the received message asks for.
+  [[nodiscard]] Wanted wanted() const { return wanted_; }
+
  private:
-  char byte_ = 0;
-  iovec data_{&byte_, sizeof byte_};
+  Wanted wanted_;
+  iovec data_{&wanted_, sizeof wanted_};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control_{};
   msghdr message_{};
 };
 
 // Runs in the sandbox, which may have been forked while other threads ran: it allocates no memory.
 void Serve(int socket) {
-  for (int fd = FileMessage().Receive(socket); fd >= 0; fd = FileMessage().Receive(socket)) {
+  while (true) {
+    FileMessage request;
+    const int fd = request.Receive(socket);
+    if (fd < 0) return;
     Answer answer;
-    answer.size = static_cast<uint32_t>(symbolizer::ReadBuildId(fd, answer.id));
+    answer.size = static_cast<uint32_t>(request.wanted() == BuildIds::Wanted::kBuildOrContentId
+                                            ? symbolizer::ReadFileId(fd, answer.id)
+                                            : symbolizer::ReadBuildId(fd, answer.id));
     close(fd);
     if (send(socket, &answer, sizeof answer, MSG_NOSIGNAL) != sizeof answer) return;
   }
@@ -85,12 +95,13 @@ bool ReceiveAnswer(int socket, Answer& answer) {
 // Opens a regular file. Opening a device or a pipe may have side effects, so the file is first
 // examined. Opening must not block either: a process that has a lease on the file (fcntl(2),
 // F_SETLEASE) has 45 s to give it up.
-int OpenRegularFile(const std::string& path) {
+int OpenRegularFile(const std::string& path, std::optional<uint64_t> inode) {
   const int place = open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
   if (place < 0) return -1;
   struct stat info {};
   int fd = -1;
-  if (fstat(place, &info) == 0 && S_ISREG(info.st_mode)) {
+  if (fstat(place, &info) == 0 && S_ISREG(info.st_mode) &&
+      info.st_ino == inode.value_or(info.st_ino)) {
     fd = open(fmt::format("/proc/self/fd/{}", place).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   }
   close(place);
@@ -115,7 +126,16 @@ bool BuildIds::Ready() {
 }
 
 std::vector<uint8_t> BuildIds::Read(const std::string& path) {
-  const int fd = OpenRegularFile(path);
+  return ReadId(path, std::nullopt, Wanted::kBuildId);
+}
+
+std::vector<uint8_t> BuildIds::ReadOrContentId(const std::string& path, uint64_t inode) {
+  return ReadId(path, inode, Wanted::kBuildOrContentId);
+}
+
+std::vector<uint8_t> BuildIds::ReadId(const std::string& path, std::optional<uint64_t> inode,
+                                      Wanted wanted) {
+  const int fd = OpenRegularFile(path, inode);
   if (fd < 0) return {};
   Answer answer;
   if (!Ready()) {
@@ -123,7 +143,7 @@ std::vector<uint8_t> BuildIds::Read(const std::string& path) {
     return {};
   }
   const bool answered =
-      FileMessage().Send(reader_->socket(), fd) && ReceiveAnswer(reader_->socket(), answer);
+      FileMessage(wanted).Send(reader_->socket(), fd) && ReceiveAnswer(reader_->socket(), answer);
   close(fd);
   if (answered) return {answer.id.begin(), answer.id.begin() + answer.size};
   notes_.push_back(

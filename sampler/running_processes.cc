@@ -27,9 +27,9 @@ std::string_view TakeWord(std::string_view& line) {
   return word;
 }
 
-std::optional<uint64_t> Hexadecimal(std::string_view text) {
+std::optional<uint64_t> Number(std::string_view text, int base) {
   uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
 }
@@ -38,18 +38,20 @@ std::optional<uint64_t> Hexadecimal(std::string_view text) {
 std::optional<ExecutableMap> ReadLine(std::string_view line) {
   const std::string_view range = TakeWord(line);
   const std::string_view rights = TakeWord(line);
-  const auto offset = Hexadecimal(TakeWord(line));
+  const auto offset = Number(TakeWord(line), 16);
   TakeWord(line);  // device
-  TakeWord(line);  // inode
+  const auto inode = Number(TakeWord(line), 10);
   const size_t dash = range.find('-');
-  if (dash == std::string_view::npos || rights.size() < 4 || rights[2] != 'x' || !offset) {
+  if (dash == std::string_view::npos || rights.size() < 4 || rights[2] != 'x' || !offset ||
+      !inode) {
     return std::nullopt;
   }
-  const auto begin = Hexadecimal(range.substr(0, dash));
-  const auto end = Hexadecimal(range.substr(dash + 1));
+  const auto begin = Number(range.substr(0, dash), 16);
+  const auto end = Number(range.substr(dash + 1), 16);
   if (!begin || !end || *begin >= *end) return std::nullopt;
   line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-  return ExecutableMap{*begin, *end, *offset, line.empty() ? "[anonymous]" : std::string(line)};
+  return ExecutableMap{*begin, *end, *offset, *inode,
+                       line.empty() ? "[anonymous]" : std::string(line)};
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ struct ExecutableMap {
   Address begin = 0;
   Address end = 0;
   uint64_t offset = 0;  // offset in the file, in bytes
+  uint64_t inode = 0;   // number of the file; 0: none
   std::string path;
 };
 

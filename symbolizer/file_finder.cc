@@ -14,6 +14,7 @@
 #include "base/crc.h"
 #include "base/error.h"
 #include "symbolizer/dwarf/dwarf_cursor.h"
+#include "symbolizer/elf/build_id.h"
 
 namespace xenoscope::symbolizer {
 namespace {
@@ -132,8 +133,9 @@ absl::StatusOr<FileFinder::Found> FileFinder::AltFileOf(const AltLink& link,
 }
 
 absl::StatusOr<FileFinder::Found> FileFinder::DebugFileOf(const ElfFile& elf,
-                                                          const std::string& path) const {
-  auto here = DebugFileHere(elf, path);
+                                                          const std::string& path,
+                                                          const std::string& id) const {
+  auto here = DebugFileHere(elf, path, id);
   const std::string build_id = elf.BuildId();
   if (here.ok() || server_ == nullptr || build_id.empty()) return here;
   auto fetched = FetchDebug(build_id);
@@ -168,8 +170,14 @@ absl::StatusOr<FileFinder::Found> FileFinder::AltFileHere(const AltLink& link,
 }
 
 absl::StatusOr<FileFinder::Found> FileFinder::DebugFileHere(const ElfFile& elf,
-                                                            const std::string& path) const {
+                                                            const std::string& path,
+                                                            const std::string& id) const {
   const std::string build_id = elf.BuildId();
+  if (build_id.empty() && IsContentId(id)) {
+    if (auto content = OpenImage(id + ".debug"); content.ok()) {
+      return Found{*std::move(content), id + ".debug"};
+    }
+  }
   if (auto content = OpenImage(build_id + ".debug"); content.ok()) {
     XENOSCOPE_ASSIGN_OR_RETURN(const ElfFile debug, ElfFile::Open(content->bytes()));
     if (debug.BuildId() == build_id) return Found{*std::move(content), build_id + ".debug"};

@@ -45,8 +45,10 @@ class FileFinder {
   // Finds the debug file of `elf`, which was at `path`: by build-id among the images
   // (BUILD-ID.debug) and in /usr/lib/debug/.build-id; by the name in .gnu_debuglink in the same
   // directory, in its .debug/, and below /usr/lib/debug; or from the server. Error: there is none,
-  // or only those of other builds.
-  absl::StatusOr<Found> DebugFileOf(const ElfFile& elf, const std::string& path) const;
+  // or only those of other builds. `id` is the content id of a file that may have no build-id: its
+  // debug file among the images is named for that.
+  absl::StatusOr<Found> DebugFileOf(const ElfFile& elf, const std::string& path,
+                                    const std::string& id = "") const;
 
   // Finds the file that dwz made for several files, one of which was at `path`: by its build-id as
   // above, or by its name, which may be relative to that file. Error: not there, or of another
@@ -59,7 +61,8 @@ class FileFinder {
   absl::StatusOr<Found> OpenDebug(const std::string& path, const std::string& build_id) const;
 
   absl::StatusOr<Found> FetchDebug(const std::string& build_id) const;
-  absl::StatusOr<Found> DebugFileHere(const ElfFile& elf, const std::string& path) const;
+  absl::StatusOr<Found> DebugFileHere(const ElfFile& elf, const std::string& path,
+                                      const std::string& id) const;
   absl::StatusOr<Found> AltFileHere(const AltLink& link, const std::string& path) const;
 
   std::string root_;

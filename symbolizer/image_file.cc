@@ -11,13 +11,15 @@
 
 namespace xenoscope::symbolizer {
 
-absl::StatusOr<std::unique_ptr<ImageFile>> ImageFile::Open(
-    FileContent content, std::string path, const FileFinder& finder,
-    std::shared_ptr<const IndexCache> cache) {
+absl::StatusOr<std::unique_ptr<ImageFile>> ImageFile::Open(FileContent content, std::string path,
+                                                           const FileFinder& finder,
+                                                           std::shared_ptr<const IndexCache> cache,
+                                                           std::string id) {
   std::unique_ptr<ImageFile> image(new ImageFile());
   image->content_ = std::make_shared<const FileContent>(std::move(content));
   XENOSCOPE_ASSIGN_OR_RETURN(image->elf_, ElfFile::Open(image->content_->bytes()));
   image->path_ = std::move(path);
+  image->id_ = std::move(id);
   image->finder_ = finder;
   image->cache_ = std::move(cache);
   size_t count = 0;
@@ -36,7 +38,7 @@ absl::StatusOr<std::unique_ptr<ImageFile>> ImageFile::Open(
 const FileContent* ImageFile::DebugFile() {
   if (!looked_for_debug_file_) {
     looked_for_debug_file_ = true;
-    if (auto found = finder_.DebugFileOf(elf_, path_); found.ok()) {
+    if (auto found = finder_.DebugFileOf(elf_, path_, id_); found.ok()) {
       debug_file_ = std::make_shared<const FileContent>(std::move(found->content));
       debug_file_path_ = std::move(found->path);
     } else {

@@ -37,10 +37,11 @@ struct CodeLocation {
 class ImageFile {
  public:
   // Opens a file that was at `path`, beside which its debug file may be; `cache` is for its debug
-  // information, or null. Error: not ELF, damaged, or an object file.
+  // information, or null; `id` is its content id, if it may have no build-id. Error: not ELF,
+  // damaged, or an object file.
   static absl::StatusOr<std::unique_ptr<ImageFile>> Open(
       FileContent content, std::string path, const FileFinder& finder,
-      std::shared_ptr<const IndexCache> cache = nullptr);
+      std::shared_ptr<const IndexCache> cache = nullptr, std::string id = "");
   ImageFile(const ImageFile&) = delete;
   ImageFile& operator=(const ImageFile&) = delete;
 
@@ -87,6 +88,7 @@ class ImageFile {
   std::shared_ptr<const FileContent> content_;
   ElfFile elf_;
   std::string path_;
+  std::string id_;
   FileFinder finder_;
   std::shared_ptr<const IndexCache> cache_;
   std::vector<Part> parts_;

@@ -47,7 +47,8 @@ std::optional<std::string> IndexCache::DefaultDirectory() {
 
 std::string IndexCache::PathOf(const std::string& build_id, const FileIdentity& file,
                                Kind kind) const {
-  return fmt::format("{}/{}-{:x}-{:x}-{:x}-{:x}{}", directory_, build_id, file.device, file.inode,
+  return fmt::format("{}/{}-{:x}-{:x}-{:x}-{:x}{}", directory_,
+                     build_id.empty() ? "no-build-id" : build_id, file.device, file.inode,
                      file.size, file.changed_ns, SuffixOf(kind));
 }
 

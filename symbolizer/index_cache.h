@@ -24,9 +24,9 @@ class IndexCache {
   // Returns xenoscope/ in $XDG_CACHE_HOME, else in ~/.cache; nothing when neither is known.
   static std::optional<std::string> DefaultDirectory();
 
-  // Returns what was stored for the file with this build-id at this place, if the file has not
-  // changed since. A build-id alone does not suffice: a guest's file may carry that of another
-  // file.
+  // Returns what was stored for the file with this build-id (empty: it has none) at this place, if
+  // the file has not changed since. A build-id alone does not suffice: a guest's file may carry
+  // that of another file.
   [[nodiscard]] std::optional<MappedFile> Find(const std::string& build_id,
                                                const FileIdentity& file,
                                                Kind kind = Kind::kFrames) const;

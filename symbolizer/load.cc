@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "base/error.h"
+#include "symbolizer/elf/build_id.h"
 #include "symbolizer/elf/elf_file.h"
 #include "symbolizer/elf/elf_symbols.h"
 #include "symbolizer/file_content.h"
@@ -173,8 +174,10 @@ class Loader {
         ImageFile::Open(std::move(file), source.path, FileFinder("/", "", server_), cache_));
     const ElfFile& elf = image->elf();
     const std::string build_id = elf.BuildId();
-    if (source.kind == SourceKind::kImage)
-      resolver_->processes().AddSubstitute(build_id, source.path);
+    if (source.kind == SourceKind::kImage) {
+      resolver_->processes().AddSubstitute(
+          build_id.empty() ? ContentIdOf(image->content()) : build_id, source.path);
+    }
     const bool other_build =
         !source.build_id.empty() && !build_id.empty() && build_id != source.build_id;
     if (other_build) {

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "symbolizer/demangle.h"
+#include "symbolizer/elf/build_id.h"
 #include "symbolizer/elf/elf_file.h"
 #include "symbolizer/elf/elf_symbols.h"
 #include "symbolizer/file_content.h"
@@ -23,6 +24,13 @@ std::string NameOf(const std::string& path) {
   // "[vdso]" and "//anon" are names, not files.
   if (path.empty() || path.front() != '/' || path.starts_with("//")) return path;
   return std::filesystem::path(path).filename().string();
+}
+
+// Returns whether the file is the build with this build-id or content id. `is_image`: it has its
+// name for that id; an archive leaves out parts of a file, so that its content has another id.
+bool IsBuild(const ImageFile& file, const std::string& id, bool is_image) {
+  if (file.elf().BuildId() == id) return true;
+  return IsContentId(id) && (is_image || ContentIdOf(file.content()) == id);
 }
 
 }  // namespace
@@ -42,7 +50,7 @@ uint32_t ProcessImages::AddFile(DomainId domain, const std::string& path,
 }
 
 void ProcessImages::AddSubstitute(const std::string& build_id, const std::string& path) {
-  if (!build_id.empty()) substitutes_.try_emplace(build_id, path);
+  substitutes_.try_emplace(build_id, path);
 }
 
 void ProcessImages::SetRoot(DomainId domain, const std::string& root) {
@@ -149,7 +157,9 @@ void ProcessImages::Read(File& file) const {
   }
   if (file.build_id.empty()) {
     file.why_not = fmt::format(
-        "{}: it was recorded without a build-id, so the file cannot be verified", file.path);
+        "{}: it has no build-id and could not be read when recording ended, so the present file "
+        "cannot be verified",
+        file.path);
     return;
   }
   auto root = roots_.find(file.domain);
@@ -167,10 +177,13 @@ void ProcessImages::Read(File& file) const {
   }
   if (!status.ok()) {
     // Errors are about the file at its own path.
-    const absl::Status archived = read(finder, finder.OpenImage(file.build_id), file.path);
+    auto image = finder.OpenImage(file.build_id);
+    const absl::Status archived =
+        image.ok() ? ReadFrom(finder, *std::move(image), file.path, file, /*is_image=*/true)
+                   : image.status();
     if (archived.ok()) status = archived;
   }
-  if (!status.ok() && server_ != nullptr) {
+  if (!status.ok() && server_ != nullptr && !IsContentId(file.build_id)) {
     const absl::Status fetched = read(finder, finder.FetchProgram(file.build_id), file.path);
     status = fetched.ok() ? fetched : InContext(status, Message(fetched));
   }
@@ -199,9 +212,10 @@ std::vector<UsedFile> ProcessImages::UsedFiles() const {
 }
 
 absl::Status ProcessImages::ReadFrom(const FileFinder& finder, FileContent content,
-                                     const std::string& path, File& file) const {
-  XENOSCOPE_ASSIGN_OR_RETURN(auto image, ImageFile::Open(std::move(content), path, finder, cache_));
-  if (file.path != kVdso && image->elf().BuildId() != file.build_id) {
+                                     const std::string& path, File& file, bool is_image) const {
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      auto image, ImageFile::Open(std::move(content), path, finder, cache_, file.build_id));
+  if (file.path != kVdso && !IsBuild(*image, file.build_id, is_image)) {
     return NotFoundError("the present file is not the build that was recorded");
   }
   // A stripped file without functions still has code, and tables for unwinding it.

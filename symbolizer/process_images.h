@@ -39,13 +39,14 @@ struct UsedFile {
 // The mapped files of all processes.
 class ProcessImages {
  public:
-  // Adds a file and returns its number; the same file has the same number. `build_id` is that of
-  // the file as it ran, hexadecimal; empty: not known.
+  // Adds a file and returns its number; the same file has the same number. `build_id` is the
+  // build-id or content id of the file as it ran, hexadecimal; empty: not known.
   uint32_t AddFile(DomainId domain, const std::string& path, const std::string& build_id);
   // Sets the directory with the domain's files, which are not on this machine. kEveryDomain: for
   // domains without a root of their own.
   void SetRoot(DomainId domain, const std::string& root);
-  // Adds a file that replaces files with this build-id (hexadecimal) that are not on this machine.
+  // Adds a file that replaces files with this build-id or content id (hexadecimal) that are not on
+  // this machine.
   void AddSubstitute(const std::string& build_id, const std::string& path);
   // Sets a directory of files by their build-ids (kImagesInRecording).
   void SetImages(const std::string& directory) { images_ = directory; }
@@ -114,9 +115,10 @@ class ProcessImages {
   [[nodiscard]] std::optional<Function> FindJitFunction(AddressSpaceId space,
                                                         Address address) const;
   void Read(File& file) const;
-  // Reads the file at `path` into `file`, if it is the one that ran. OK when it has functions, too.
+  // Reads the file at `path`, or an image (FileFinder), into `file`, if it is the one that ran. OK
+  // when it has functions, too.
   absl::Status ReadFrom(const FileFinder& finder, FileContent content, const std::string& path,
-                        File& file) const;
+                        File& file, bool is_image = false) const;
 
   std::vector<File> files_;
   absl::flat_hash_map<std::string, uint32_t> numbers_;

@@ -43,7 +43,7 @@ void Add(recording::ProcessChunk& chunk, const recording::ProcessRecord& record)
                                      (record.at_start ? recording::kAtStart : 0));
   entry.pid = record.pid;
   entry.tid = record.tid;
-  entry.parent = record.parent;
+  entry.parent = record.parent;  // its number of a file, too
   entry.when = record.when.value;
   MapEntry map;
   map.address = record.map.begin;
@@ -52,7 +52,9 @@ void Add(recording::ProcessChunk& chunk, const recording::ProcessRecord& record)
   map.build_id_size =
       static_cast<uint8_t>(std::min(record.map.build_id.size(), map.build_id.size()));
   std::memcpy(map.build_id.data(), record.map.build_id.data(), map.build_id_size);
-  chunk.Add(entry, record.type == recording::ProcessEntryType::kMap ? &map : nullptr, record.text);
+  const bool has_map = record.type == recording::ProcessEntryType::kMap ||
+                       record.type == recording::ProcessEntryType::kFileId;
+  chunk.Add(entry, has_map ? &map : nullptr, record.text);
 }
 
 // An agent's own limit, with room for what comes later than it was sent.

@@ -108,6 +108,9 @@ PerfRecord ReadSample(Fields body, uint16_t misc, PerfSampleParts parts) {
   return sample;
 }
 
+// Two numbers of the device, 4 bytes each, come before that of the file.
+constexpr size_t kInodeInIdentity = 8;
+
 PerfRecord ReadMap(Fields body, uint16_t misc, uint64_t time) {
   PerfMap map;
   map.pid = body.Next<uint32_t>();
@@ -124,6 +127,8 @@ PerfRecord ReadMap(Fields body, uint16_t misc, uint64_t time) {
     const auto size = std::to_integer<uint8_t>(identity[0]);
     if (size > 20) return PerfInvalid{};
     map.build_id = identity.subspan(4, size);
+  } else {
+    map.inode = LoadUnchecked<uint64_t>(identity.data() + kInodeInIdentity);
   }
   return map;
 }

@@ -70,7 +70,8 @@ struct PerfMap {
   uint64_t address = 0;
   uint64_t length = 0;
   uint64_t offset = 0;
-  Bytes build_id;  // empty when the kernel gives none
+  Bytes build_id;      // empty when the kernel gives none
+  uint64_t inode = 0;  // number of the file, where there is no build_id
   std::string_view path;
   uint64_t time = 0;
 };

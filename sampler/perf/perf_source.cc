@@ -39,6 +39,10 @@ constexpr double kJitterOfVpmuOfAll = 0.75;
 // Tries to mark the time: this thread may be preempted between its two readings of the TSC.
 constexpr int kMarks = 3;
 constexpr uint64_t kNanosecondsInSecond = 1'000'000'000;
+// Limits of the number of files whose build-ids are not known, and of the time in which their ids
+// are read when recording ends, which an agent's recorder waits for.
+constexpr size_t kMaxFilesWithoutId = 10'000;
+constexpr nanoseconds kMaxTimeForFileIds = std::chrono::seconds(3);
 
 template <typename... F>
 struct Overload : F... {
@@ -431,6 +435,7 @@ void PerfSource::ReadRunning() {
       ProcessEntry entry = MakeEntry(ProcessEntryType::kMap, process.pid, process.pid);
       entry.flags = recording::kAtStart;
       entry.when = now;
+      if (build_id->second.empty()) entry.parent = NumberOfFileWithoutId(map.path, map.inode);
       running_chunk_.Add(entry, &mapped, map.path);
     }
   }
@@ -595,9 +600,47 @@ std::optional<ProcessEntry> PerfSource::BehalfEntry(uint32_t pid, std::string_vi
 void PerfSource::AddPending(const PerfMap& map) {
   constexpr uint32_t kKernelPid = ~uint32_t{0};  // pid of modules' records
   if (map.pid == kKernelPid) return;
-  pending_processes_.push_back({map.time, MakeEntry(ProcessEntryType::kMap, map.pid, map.tid),
+  ProcessEntry entry = MakeEntry(ProcessEntryType::kMap, map.pid, map.tid);
+  if (map.build_id.empty()) entry.parent = NumberOfFileWithoutId(map.path, map.inode);
+  pending_processes_.push_back({map.time, entry,
                                 MakeMap(map.address, map.length, map.offset, map.build_id),
                                 std::string(map.path)});
+}
+
+uint32_t PerfSource::NumberOfFileWithoutId(std::string_view path, uint64_t inode) {
+  const bool is_file = path.starts_with('/') && !path.starts_with("//");
+  if (!is_file) return 0;
+  const std::pair<std::string, uint64_t> file(path, inode);
+  const auto known = files_without_id_.find(file);
+  if (known != files_without_id_.end()) return known->second;
+  if (files_without_id_.size() == kMaxFilesWithoutId) return 0;
+  const auto number = static_cast<uint32_t>(files_without_id_.size() + 1);
+  files_without_id_.emplace(file, number);
+  return number;
+}
+
+void PerfSource::WriteFileIds(recording::SampleWriter& writer) {
+  BuildIds reader;
+  process_chunk_.Clear();
+  const steady_clock::time_point until = steady_clock::now() + kMaxTimeForFileIds;
+  for (const auto& [file, number] : files_without_id_) {
+    if (steady_clock::now() >= until) {
+      final_notes_.emplace_back(
+          "some programs have no build-id, and there was no time to read all of them: reports do "
+          "not "
+          "name their functions");
+      break;
+    }
+    const std::vector<uint8_t> id = reader.ReadOrContentId(file.first, file.second);
+    if (id.empty()) continue;
+    ProcessEntry entry = MakeEntry(ProcessEntryType::kFileId, 0, 0);
+    entry.parent = number;
+    entry.when = sampled_.end.value;
+    const MapEntry only_id = MakeMap(0, 0, 0, std::as_bytes(std::span(id)));
+    process_chunk_.Add(entry, &only_id, file.first);
+  }
+  writer.Append(request_.domain, process_chunk_);
+  std::ranges::copy(reader.notes(), std::back_inserter(final_notes_));
 }
 
 void PerfSource::AddPending(const PerfTask& task) {
@@ -772,6 +815,7 @@ absl::Status PerfSource::Stop(recording::SampleWriter& writer) {
   Drain();
   WriteUntil(~uint64_t{0}, writer);
   Close().IgnoreError();  // it counts what was lost
+  WriteFileIds(writer);
   for (Cpu& cpu : cpus_) cpu.stream.complete = true;
   return status;
 }

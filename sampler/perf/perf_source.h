@@ -22,6 +22,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -173,6 +174,11 @@ class PerfSource final : public Source {
   void AddPending(const PerfName& name);
   void AddPending(const PerfMap& map);
   void AddPending(const PerfTask& task);
+  // Returns the number of a mapped file whose build-id is not known, as MapEntry has it; 0: it is
+  // no file, or there are too many.
+  uint32_t NumberOfFileWithoutId(std::string_view path, uint64_t inode);
+  // Writes the ids of these files. Reads the files, which may take some seconds.
+  void WriteFileIds(recording::SampleWriter& writer);
   // Returns the record of the domain on whose behalf the process works, if it does.
   [[nodiscard]] std::optional<recording::ProcessEntry> BehalfEntry(uint32_t pid,
                                                                    std::string_view name) const;
@@ -206,6 +212,9 @@ class PerfSource final : public Source {
   std::vector<UserRegisters> registers_;
   std::vector<std::byte> stacks_;
   std::vector<PendingProcess> pending_processes_;
+  // Numbers, from 1 on, of mapped files whose build-ids are not known, by path and inode: the
+  // linker made none, or its page was not in memory when the file was mapped.
+  absl::flat_hash_map<std::pair<std::string, uint64_t>, uint32_t> files_without_id_;
   StackedChunk chunk_;                          // samples of request_.domain
   recording::TimedChunk domain_unknown_chunk_;  // a member only to reuse its memory
   uint32_t most_branches_ = 0;                  // branches that the processor records; 0: not known

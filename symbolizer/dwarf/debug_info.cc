@@ -316,7 +316,8 @@ void DebugInfo::FindInCache() {
 }
 
 void DebugInfo::StoreInCache() {
-  if (cache_ == nullptr || build_id_.empty() || reader_ == nullptr || !reader_->has_read()) return;
+  if (cache_ == nullptr || reader_ == nullptr || !reader_->has_read()) return;
+  if (file_->identity() == FileIdentity()) return;
   if (reader_->gave_up() || !reader_->companions().Missing().empty()) return;
   cache_->Store(build_id_, file_->identity(), reader_->TableOfRead(cached_));
 }

@@ -1,6 +1,7 @@
 #include "symbolizer/elf/build_id.h"
 
 #include <elf.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,7 +9,10 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <string_view>
+
+#include "base/crc.h"
 
 namespace xenoscope::symbolizer {
 namespace {
@@ -19,18 +23,39 @@ using namespace std::literals;
 constexpr uint32_t kMaxHeaders = 256;
 constexpr int kMaxNotes = 64;
 constexpr std::string_view kOwner = "GNU\0"sv;
+constexpr uint64_t kMaxContentBytes = uint64_t{64} << 20;  // limit of what a content id covers
 
-bool ReadAt(int fd, uint64_t offset, void* into, size_t size) {
-  if (offset > static_cast<uint64_t>(std::numeric_limits<off_t>::max()) - size) return false;
+struct ContentId {
+  uint64_t bytes = 0;  // bytes of the file that the id covers
+  uint32_t crc = 0;    // their CRC-32
+
+  static constexpr size_t kSize = sizeof bytes + sizeof crc;
+  [[nodiscard]] std::array<uint8_t, kSize> Encoded() const {
+    std::array<uint8_t, kSize> id{};
+    std::memcpy(id.data(), &bytes, sizeof bytes);
+    std::memcpy(id.data() + sizeof bytes, &crc, sizeof crc);
+    return id;
+  }
+};
+
+// Returns the number of bytes that were read: less than `size` at the end of the file; nothing
+// where it cannot be read.
+std::optional<size_t> ReadUpTo(int fd, uint64_t offset, void* into, size_t size) {
+  if (offset > static_cast<uint64_t>(std::numeric_limits<off_t>::max()) - size) return std::nullopt;
   size_t done = 0;
   while (done < size) {
     const ssize_t n = pread(fd, static_cast<std::byte*>(into) + done, size - done,
                             static_cast<off_t>(offset + done));
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
+    if (n < 0) return std::nullopt;
+    if (n == 0) break;
     done += static_cast<size_t>(n);
   }
-  return true;
+  return done;
+}
+
+bool ReadAt(int fd, uint64_t offset, void* into, size_t size) {
+  return ReadUpTo(fd, offset, into, size) == size;
 }
 
 uint64_t Aligned(uint64_t value, uint64_t alignment) {
@@ -82,16 +107,48 @@ size_t Find(int fd, std::span<uint8_t> id) {
   return 0;
 }
 
-}  // namespace
-
-size_t ReadBuildId(int fd, std::span<uint8_t> id) {
+// Returns the class of an ELF file; ELFCLASSNONE where it is not such a file.
+unsigned char ElfClassOf(int fd) {
   std::array<unsigned char, EI_NIDENT> ident{};
   if (!ReadAt(fd, 0, ident.data(), ident.size()) ||
       std::memcmp(ident.data(), ELFMAG, SELFMAG) != 0 || ident[EI_DATA] != ELFDATA2LSB) {
-    return 0;
+    return ELFCLASSNONE;
   }
-  return ident[EI_CLASS] == ELFCLASS32 ? Find<Elf32_Ehdr, Elf32_Phdr>(fd, id)
-                                       : Find<Elf64_Ehdr, Elf64_Phdr>(fd, id);
+  return ident[EI_CLASS];
 }
+
+}  // namespace
+
+size_t ReadBuildId(int fd, std::span<uint8_t> id) {
+  const unsigned char elf_class = ElfClassOf(fd);
+  if (elf_class == ELFCLASSNONE) return 0;
+  return elf_class == ELFCLASS32 ? Find<Elf32_Ehdr, Elf32_Phdr>(fd, id)
+                                 : Find<Elf64_Ehdr, Elf64_Phdr>(fd, id);
+}
+
+size_t ReadFileId(int fd, std::span<uint8_t> id) {
+  if (const size_t size = ReadBuildId(fd, id); size > 0) return size;
+  if (ElfClassOf(fd) == ELFCLASSNONE || id.size() < ContentId::kSize) return 0;
+  std::array<std::byte, size_t{64} << 10> block{};
+  static_assert(kMaxContentBytes % block.size() == 0);
+  ContentId content;
+  while (content.bytes < kMaxContentBytes) {
+    const auto size = ReadUpTo(fd, content.bytes, block.data(), block.size());
+    if (!size) return 0;
+    content.bytes += *size;
+    content.crc = Crc32(std::span(block).first(*size), content.crc);
+    if (*size < block.size()) break;
+  }
+  std::ranges::copy(content.Encoded(), id.begin());
+  return ContentId::kSize;
+}
+
+std::string ContentIdOf(Bytes file) {
+  const Bytes covered = file.first(std::min<uint64_t>(file.size(), kMaxContentBytes));
+  const ContentId content{covered.size(), Crc32(covered)};
+  return fmt::format("{:02x}", fmt::join(content.Encoded(), ""));
+}
+
+bool IsContentId(std::string_view id) { return id.size() == 2 * ContentId::kSize; }
 
 }  // namespace xenoscope::symbolizer

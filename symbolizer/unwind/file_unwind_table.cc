@@ -49,8 +49,7 @@ std::unique_ptr<FileUnwindTable> FileUnwindTable::Read(
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private
   std::unique_ptr<FileUnwindTable> read(new FileUnwindTable());
   const std::string build_id = file.BuildId();
-  const bool cacheable =
-      cache != nullptr && !build_id.empty() && content.identity() != FileIdentity();
+  const bool cacheable = cache != nullptr && content.identity() != FileIdentity();
   if (cacheable) {
     if (auto known = cache->Find(build_id, content.identity(), IndexCache::Kind::kUnwind)) {
       read->cached_ = *std::move(known);

@@ -94,6 +94,27 @@ class FakeRecording {
             "", kDom0);
   }
 
+  // A process maps a file at [begin, begin + 0x1000), whose id comes later with that number.
+  void Map(uint64_t when, uint32_t pid, Address begin, std::string_view path, uint32_t file) {
+    recording::MapEntry map;
+    map.address = begin;
+    map.length = 0x1000;
+    Process({.type = static_cast<uint8_t>(recording::ProcessEntryType::kMap),
+             .pid = pid,
+             .tid = pid,
+             .parent = file,
+             .when = when},
+            path, kD1, &map);
+  }
+  // The id, of one byte, of the file with this number.
+  void FileId(uint32_t file, uint8_t id) {
+    recording::MapEntry map;
+    map.build_id_size = 1;
+    map.build_id[0] = id;
+    Process({.type = static_cast<uint8_t>(recording::ProcessEntryType::kFileId), .parent = file},
+            "", kD1, &map);
+  }
+
   // Adds samples with stacks.
   void Stacks(const recording::TimedChunk& chunk, recording::StackBlock& stacks) {
     samples_.Append(kD1, chunk, stacks);
@@ -149,9 +170,10 @@ class FakeRecording {
   recording::RecordingInfo info;
 
  private:
-  void Process(const recording::ProcessEntry& entry, std::string_view text, DomainId domain) {
+  void Process(const recording::ProcessEntry& entry, std::string_view text, DomainId domain,
+               const recording::MapEntry* map = nullptr) {
     recording::ProcessChunk chunk;
-    chunk.Add(entry, nullptr, text);
+    chunk.Add(entry, map, text);
     samples_.Append(domain, chunk);
   }
 

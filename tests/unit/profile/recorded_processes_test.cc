@@ -1,12 +1,16 @@
 // The processes of a recording: which memory one had when.
 #include "profile/recorded_processes.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fake_recording.h"
+#include "symbolizer/process_images.h"
 
 namespace xenoscope::profile {
 namespace {
+
+using ::testing::HasSubstr;
 
 std::string NameAt(const RecordedProcesses& processes, uint32_t pid, uint64_t when) {
   return processes.NameOf(processes.SpaceOf(kD1, pid, Tsc{when}));
@@ -65,6 +69,28 @@ TEST(RecordedProcessesTest, BehalfEndsWithTheProgram) {
   EXPECT_EQ(behalf_at(5, 30), std::nullopt);
   EXPECT_EQ(behalf_at(6, 25), std::nullopt);
   EXPECT_EQ(processes->BehalfOf(AddressSpaceId{}), std::nullopt);
+}
+
+TEST(RecordedProcessesTest, IdOfFileCanFollowItsMaps) {
+  FakeRecording made;
+  made.Exec(10, 5, "server");
+  made.Map(10, 5, 0x1000, "/no/such/server", /*file=*/1);
+  made.Map(10, 5, 0x2000, "/no/such/plugin", /*file=*/2);
+  made.Exec(20, 6, "server");
+  made.Map(20, 6, 0x1000, "/no/such/server", /*file=*/1);
+  made.FileId(1, 0xab);
+  made.FileId(3, 0xcd);  // of no file
+  const auto processes = RecordedProcesses::Read(made.Open());
+  ASSERT_TRUE(processes.ok()) << processes.status();
+  symbolizer::ProcessImages images;
+  processes->ExportTo(images);
+  const auto why_not = [&](uint32_t pid, Address address) {
+    return images.Find(processes->SpaceOf(kD1, pid, Tsc{30}), address).unresolved;
+  };
+  EXPECT_THAT(why_not(5, 0x1000), HasSubstr("No such file"));
+  EXPECT_THAT(why_not(6, 0x1000), HasSubstr("No such file"));
+  EXPECT_THAT(why_not(5, 0x2000), HasSubstr("has no build-id and could not be read"));
+  EXPECT_EQ(processes->invalid(), 0U);
 }
 
 TEST(RecordedProcessesTest, ReadNewReadsAppendedRecords) {

@@ -395,6 +395,44 @@ TEST_F(RecordingTest, ProcessRecordsRoundTripBesideSamples) {
   EXPECT_FALSE(samples->damage().Any());
 }
 
+TEST_F(RecordingTest, IdOfFileCanFollowItsMaps) {
+  const std::string bytes = SamplesWith(Path("perf.samples"), [&](SampleWriter& writer) {
+    ProcessEntry entry;
+    entry.type = static_cast<uint8_t>(ProcessEntryType::kMap);
+    entry.pid = entry.tid = 5;
+    entry.parent = 7;
+    MapEntry map;
+    map.address = 0x1000;
+    map.length = 0x200;
+    ProcessChunk chunk;
+    chunk.Add(entry, &map, "/usr/bin/go-program");
+    entry.type = static_cast<uint8_t>(ProcessEntryType::kFileId);
+    MapEntry id;
+    id.build_id_size = 2;
+    id.build_id = {0xab, 0xcd};
+    chunk.Add(entry, &id, "/usr/bin/go-program");
+    chunk.Add(entry, &map, "");  // an id has no memory
+    id.build_id_size = 24;       // more than there is room for
+    chunk.Add(entry, &id, "");
+    chunk.Add(entry, nullptr, "");
+    writer.Append(kDom0, chunk);
+  });
+  auto reader = ProcessReader::Open(AsBytes(bytes));
+  ASSERT_TRUE(reader.ok());
+  const auto map = reader->Next();
+  ASSERT_TRUE(map);
+  EXPECT_EQ(map->file, 7);
+  EXPECT_TRUE(map->map.build_id.empty());
+  const auto id = reader->Next();
+  ASSERT_TRUE(id);
+  EXPECT_EQ(id->type, ProcessEntryType::kFileId);
+  EXPECT_EQ(id->file, 7);
+  EXPECT_EQ(id->map.build_id.size(), 2);
+  EXPECT_EQ(id->text, "/usr/bin/go-program");
+  EXPECT_FALSE(reader->Next());
+  EXPECT_EQ(reader->invalid(), 3);
+}
+
 TEST_F(RecordingTest, BehalfIsOfProcessesOfDom0) {
   const auto add = [](SampleWriter& writer, DomainId of, uint32_t behalf) {
     ProcessEntry entry;

@@ -1,6 +1,7 @@
 // Build-ids of untrusted files.
 #include "sampler/build_ids.h"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -56,6 +58,33 @@ TEST(BuildIdsTest, OtherFilesHaveNone) {
     EXPECT_THAT(ids.Read(path), IsEmpty()) << path;
   }
   EXPECT_THAT(ids.notes(), IsEmpty());
+}
+
+uint64_t InodeOf(const std::string& path) {
+  struct stat info {};
+  EXPECT_EQ(stat(path.c_str(), &info), 0) << path;
+  return info.st_ino;
+}
+
+TEST(BuildIdsTest, FileWithoutBuildIdHasContentId) {
+  const Directory directory;
+  const std::string path = directory / "program";
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_ident[EI_DATA] = ELFDATA2LSB;
+  std::ofstream(path).write(reinterpret_cast<const char*>(&header), sizeof header);
+  BuildIds ids;
+  EXPECT_THAT(ids.Read(path), IsEmpty());
+  EXPECT_THAT(ids.ReadOrContentId(path, InodeOf(path)), SizeIs(12));
+  EXPECT_EQ(ids.ReadOrContentId(OwnProgram(), InodeOf(OwnProgram())), ids.Read(OwnProgram()));
+  EXPECT_THAT(ids.notes(), IsEmpty());
+}
+
+// A file that has taken the place of the one that ran.
+TEST(BuildIdsTest, OtherFileAtThePathHasNoId) {
+  BuildIds ids;
+  EXPECT_THAT(ids.ReadOrContentId(OwnProgram(), InodeOf(OwnProgram()) + 1), IsEmpty());
 }
 
 // The kernel would ask its owner to give up a lease first, which takes up to 45 s.

@@ -25,6 +25,7 @@ TEST(RunningProcessesTest, KeepsExecutableMaps) {
   EXPECT_EQ(maps[0].begin, 0x401000);
   EXPECT_EQ(maps[0].end, 0x405000);
   EXPECT_EQ(maps[0].offset, 0x1000);
+  EXPECT_EQ(maps[0].inode, 1234);
   EXPECT_EQ(maps[0].path, "/usr/bin/cat with blanks");
   EXPECT_EQ(maps[1].path, "[anonymous]");
   EXPECT_EQ(maps[2].path, "[vdso]");
@@ -53,6 +54,7 @@ TEST(RunningProcessesTest, SkipsMalformedMaps) {
   EXPECT_THAT(ReadMaps("moon"), IsEmpty());
   EXPECT_THAT(ReadMaps("5000-4000 r-xp 0 fe:00 1 /backwards\n"), IsEmpty());
   EXPECT_THAT(ReadMaps("4000-5000 r-xp zz fe:00 1 /offset\n"), IsEmpty());
+  EXPECT_THAT(ReadMaps("4000-5000 r-xp 0 fe:00 moon /inode\n"), IsEmpty());
   EXPECT_THAT(ReadMaps("4000 r-xp 0 fe:00 1 /no-range\n4000-5000 x\n"), IsEmpty());
 }
 

@@ -4,9 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "symbolizer/domain_symbols.h"
+#include "symbolizer/elf/build_id.h"
 #include "symbolizer/elf/elf_file.h"
 #include "symbolizer/elf/elf_symbols.h"
 #include "symbolizer/file_content.h"
@@ -66,7 +69,27 @@ TEST_F(ProcessImagesTest, RefusesFileOfOtherBuild) {
 
 TEST_F(ProcessImagesTest, RefusesFileOfUnknownBuild) {
   Map(kSubject, "", 0x7f0000000000);
-  EXPECT_THAT(At(main_ - kLinked + 0x7f0000000000).unresolved, HasSubstr("without a build-id"));
+  EXPECT_THAT(At(main_ - kLinked + 0x7f0000000000).unresolved, HasSubstr("has no build-id"));
+}
+
+// Go's linker makes no build-id.
+TEST_F(ProcessImagesTest, KnowsFileWithoutBuildIdByItsContent) {
+  auto content = FileContent::Open(kSubject);
+  ASSERT_TRUE(content.ok()) << content.status();
+  std::string file(AsText(content->bytes()));
+  const size_t note = file.find(std::string("\3\0\0\0GNU\0", 8));
+  ASSERT_NE(note, std::string::npos);
+  file[note] = 99;  // another type of note
+  const std::string path = testing::TempDir() + "/without_build_id";
+  std::ofstream(path, std::ios::binary) << file;
+  Map(path, ContentIdOf(AsBytes(file)), 0x7f0000000000);
+  EXPECT_EQ(At(main_ - kLinked + 0x7f0000000000).name, "main");
+  std::ofstream(path, std::ios::binary | std::ios::app) << "changed";
+  ProcessImages later;
+  later.SetMaps(kSpace, kDom0, 7,
+                {{0x1000, 0x100000, 0, later.AddFile(kDom0, path, ContentIdOf(AsBytes(file)))}});
+  EXPECT_THAT(later.Find(kSpace, 0x1001).unresolved, HasSubstr("not the build that was recorded"));
+  std::filesystem::remove(path);
 }
 
 TEST_F(ProcessImagesTest, FindsFileByBuildId) {

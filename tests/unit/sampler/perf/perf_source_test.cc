@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -62,7 +63,7 @@ class PerfSourceTest : public ::testing::Test {
   absl::StatusOr<std::unique_ptr<PerfSource>> TryOpen(const PerfRequest& request) {
     return PerfSource::Open(request, std::make_unique<FakePerf>(kernel_), [] {
       return std::vector<RunningProcess>{
-          {77, "daemon", {{0x400000, 0x401000, 0x1000, "/no/such/daemon"}}}};
+          {77, "daemon", {{0x400000, 0x401000, 0x1000, 9, "/no/such/daemon"}}}};
     });
   }
   std::unique_ptr<PerfSource> Start(const PerfRequest& request) {
@@ -523,6 +524,36 @@ TEST_F(PerfSourceTest, RecordsProcessesAndTheirChanges) {
   EXPECT_EQ(records[4].parent, 50);
   EXPECT_EQ(records[4].tid, 61);
   EXPECT_LE(records[2].when, records[3].when);
+}
+
+// The kernel gives the file's number where it cannot read the build-id.
+TEST_F(PerfSourceTest, ReadsIdsThatTheKernelDoesNotGiveWhenRecordingEnds) {
+  const auto source = Start(Request());
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+  struct stat info {};
+  ASSERT_EQ(stat(program.c_str(), &info), 0);
+  const auto put = [&](uint64_t address, uint64_t inode, const std::string& path) {
+    RecordBytes map(PERF_RECORD_MMAP2);
+    map.Add(uint32_t{50}).Add(uint32_t{51}).Add(address).Add(uint64_t{0x1000}).Add(uint64_t{0});
+    map.Add(uint32_t{8}).Add(uint32_t{1}).Add(inode).Add(uint64_t{0}).Add(uint64_t{0}).Text(path);
+    kernel_.RingOf(0).Put(map.Trailer(kernel_.time).Done());
+    kernel_.Advance(10);
+  };
+  put(0x7000, info.st_ino, program);
+  put(0x9000, info.st_ino, program);
+  put(0xb000, info.st_ino + 1, program);  // another file has its place now
+  put(0xd000, 0, "//anon");
+  ASSERT_TRUE(source->Collect(*writer_).ok());
+  ASSERT_TRUE(source->Stop(*writer_).ok());
+  std::vector<std::string> files;
+  for (const ProcessRecord& record : Processes()) {
+    if (record.type == ProcessEntryType::kName) continue;
+    files.push_back(fmt::format("{} {} {}", record.file,
+                                record.text == program ? "own" : record.text,
+                                record.map.build_id.size()));
+  }
+  EXPECT_THAT(files, ElementsAre("1 /no/such/daemon 0", "2 own 0", "2 own 0", "3 own 0",
+                                 "0 //anon 0", "2 own 20"));
 }
 
 TEST_F(PerfSourceTest, RecordsOnWhoseBehalfProcessesWork) {

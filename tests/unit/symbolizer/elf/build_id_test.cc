@@ -1,13 +1,16 @@
-// The note with the build-id, in whole, truncated and invented files.
+// The note with the build-id, and the content id of files without one, in whole, truncated and
+// invented files.
 #include "symbolizer/elf/build_id.h"
 
 #include <elf.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstring>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -66,13 +69,20 @@ std::string File64(const std::string& notes) {
   return File<Elf64_Ehdr, Elf64_Phdr>(ELFCLASS64, notes);
 }
 
-Id Read(const std::string& content) {
+// Returns what `read` finds in a file with this content, followed by zeros up to `size` bytes.
+Id ReadBy(size_t (*read)(int, std::span<uint8_t>), const std::string& content, off_t size = 0) {
   const int fd = memfd_create("elf", MFD_CLOEXEC);
   EXPECT_EQ(write(fd, content.data(), content.size()), static_cast<ssize_t>(content.size()));
+  EXPECT_EQ(size > 0 ? ftruncate(fd, size) : 0, 0);
   Id id(64);
-  id.resize(ReadBuildId(fd, id));
+  id.resize(read(fd, id));
   close(fd);
   return id;
+}
+
+Id Read(const std::string& content) { return ReadBy(ReadBuildId, content); }
+Id ReadOrContent(const std::string& content, off_t size = 0) {
+  return ReadBy(ReadFileId, content, size);
 }
 
 TEST(BuildIdTest, ReadsBothElfClassesBehindOtherNotes) {
@@ -120,6 +130,52 @@ TEST(BuildIdTest, LimitsBytesOfNotes) {
   Id id(64);
   EXPECT_EQ(ReadBuildId(fd, id), 0U);
   close(fd);
+}
+
+TEST(ContentIdTest, FileWithBuildIdHasThat) {
+  EXPECT_EQ(ReadOrContent(File64(Note(3, kGnu, kId))), kId);
+}
+
+TEST(ContentIdTest, IsOfTheWholeContent) {
+  const std::string file = File64(Note(4, kGo, kId)) + std::string(100'000, 'x');
+  const Id id = ReadOrContent(file);
+  EXPECT_EQ(id.size(), 12U);
+  std::string other = file;
+  other.back() = 'y';
+  EXPECT_NE(ReadOrContent(other), id);
+  EXPECT_NE(ReadOrContent(file + 'x'), id);
+  EXPECT_EQ(ReadOrContent(file), id);
+}
+
+// The recorder reads the file, a report has it mapped.
+TEST(ContentIdTest, IsTheSameOfFileAndOfBytes) {
+  for (const size_t size : {size_t{0}, size_t{1} << 16, (size_t{1} << 16) + 1}) {
+    const std::string file = File64("") + std::string(size, 'x');
+    const std::string id = ContentIdOf(AsBytes(file));
+    EXPECT_EQ(fmt::format("{:02x}", fmt::join(ReadOrContent(file), "")), id);
+    EXPECT_TRUE(IsContentId(id));
+  }
+  EXPECT_FALSE(IsContentId(""));
+  EXPECT_FALSE(IsContentId(fmt::format("{:02x}", fmt::join(kId, ""))));
+}
+
+// A file of a tebibyte takes as long as one of 64 MiB.
+TEST(ContentIdTest, CoversTheFirst64MiB) {
+  const std::string file = File64("");
+  const Id id = ReadOrContent(file, off_t{64} << 20);
+  EXPECT_EQ(ReadOrContent(file, off_t{1} << 40), id);
+  EXPECT_NE(ReadOrContent(file, (off_t{64} << 20) - 1), id);
+}
+
+TEST(ContentIdTest, OtherFilesHaveNone) {
+  EXPECT_EQ(ReadOrContent(""), Id());
+  EXPECT_EQ(ReadOrContent("#!/bin/sh"), Id());
+  Id id(64);
+  EXPECT_EQ(ReadFileId(-1, id), 0U);
+  const std::string file = File64("");
+  EXPECT_EQ(
+      ReadBy([](int fd, std::span<uint8_t> into) { return ReadFileId(fd, into.first(11)); }, file),
+      Id());
 }
 
 }  // namespace
