@@ -1,6 +1,5 @@
 #include "symbolizer/debug_server.h"
 
-#include <dlfcn.h>
 #include <elfutils/debuginfod.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 
 #include "absl/strings/escaping.h"
 #include "base/error.h"
+#include "base/shared_library.h"
 #include "symbolizer/elf/elf_file.h"
 
 namespace xenoscope::symbolizer {
@@ -27,15 +27,12 @@ class DebugServer::Client {
  public:
   static absl::StatusOr<std::unique_ptr<Client>> Open() {
     auto client = std::make_unique<Client>();
-    client->library_ = dlopen(kLibrary, RTLD_NOW);
-    if (client->library_ == nullptr) {
-      return NotFoundError("debug servers need {}, which is not installed", kLibrary);
-    }
-    client->Load(client->begin_, "debuginfod_begin");
-    client->Load(client->end_, "debuginfod_end");
-    client->Load(client->find_debuginfo_, "debuginfod_find_debuginfo");
-    client->Load(client->find_executable_, "debuginfod_find_executable");
-    if (client->incomplete_) return NotFoundError("{} is too old: install a newer one", kLibrary);
+    XENOSCOPE_ASSIGN_OR_RETURN(const SharedLibrary library,
+                               SharedLibrary::Load(kLibrary, "debug servers"));
+    XENOSCOPE_RETURN_IF_ERROR(library.Find("debuginfod_begin", client->begin_));
+    XENOSCOPE_RETURN_IF_ERROR(library.Find("debuginfod_end", client->end_));
+    XENOSCOPE_RETURN_IF_ERROR(library.Find("debuginfod_find_debuginfo", client->find_debuginfo_));
+    XENOSCOPE_RETURN_IF_ERROR(library.Find("debuginfod_find_executable", client->find_executable_));
     client->client_ = client->begin_();
     if (client->client_ == nullptr) return ExhaustedError("{} does not start", kLibrary);
     return client;
@@ -44,7 +41,6 @@ class DebugServer::Client {
   Client() = default;
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
-  // Does not unload the library, which has threads of its own.
   ~Client() {
     if (client_ != nullptr) end_(client_);
   }
@@ -64,15 +60,6 @@ class DebugServer::Client {
   }
 
  private:
-  template <typename Function>
-  void Load(Function*& function, const char* name) {
-    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): what dlsym is for
-    function = reinterpret_cast<Function*>(dlsym(library_, name));
-    incomplete_ = incomplete_ || function == nullptr;
-  }
-
-  void* library_ = nullptr;
-  bool incomplete_ = false;
   debuginfod_client* client_ = nullptr;
   decltype(debuginfod_begin)* begin_ = nullptr;
   decltype(debuginfod_end)* end_ = nullptr;
