@@ -22,6 +22,7 @@
 #include "absl/strings/str_split.h"
 #include "base/landlock.h"
 #include "cli/symbol_config.h"
+#include "store/clickhouse/server_url.h"
 #include "symbolizer/index_cache.h"
 
 namespace xenoscope::cli {
@@ -75,6 +76,7 @@ struct NamedFiles {
   std::vector<std::string> read;
   std::vector<std::string> write;  // directories
   bool server = false;             // whether a debuginfod server may be asked
+  bool store_server = false;       // whether a store's server is asked
 };
 
 // "FILE", "web1=FILE", "web1:kernel=FILE,root=DIR", and below `directory` when it is relative.
@@ -90,6 +92,16 @@ void AddRead(const std::string& text, const fs::path& directory, NamedFiles& nam
     const std::string path = directory / candidate;
     if (!candidate.empty() && Exists(path)) named.read.push_back(path);
   }
+}
+
+// "clickhouse://...": the network, and what libcurl reads.
+void AddStoreServer(const std::string& text, NamedFiles& named) {
+  if (!text.starts_with(store::kClickHouseScheme)) return;
+  named.store_server = true;
+  const auto url = store::ParseServerUrl(text);
+  if (!url.ok()) return;  // opening the store will say why
+  AddRead(url->netrc.empty() ? Environment("HOME") + "/.netrc" : url->netrc, "", named);
+  AddRead(url->ca, "", named);
 }
 
 void AddConfigured(const std::string& file, NamedFiles& named) {
@@ -118,7 +130,10 @@ NamedFiles NamedBy(Command command) {
   NamedFiles named;
   for (const Option& option : command.Options()) {
     if (std::ranges::find(option.LongNames(), "output") != option.LongNames().end()) continue;
-    for (const std::string& text : option.Words()) AddRead(text, "", named);
+    for (const std::string& text : option.Words()) {
+      AddRead(text, "", named);
+      AddStoreServer(text, named);
+    }
   }
   AddRead("xenoscope.xeno", "", named);  // the default
   for (const std::string& file : SymbolConfigFiles()) AddConfigured(file, named);
@@ -130,6 +145,7 @@ NamedFiles NamedBy(Command command) {
   const std::string store = command.Name() == "push" ? "--to" : "URL";
   if (command.Name() == "push" || command.Name() == "prune") {
     for (const std::string& url : ValuesOf(command, store)) {
+      if (url.starts_with(store::kClickHouseScheme)) continue;
       named.write.push_back(DirectoryOf(url.substr(url.find(':') + 1)));
     }
   }
@@ -284,7 +300,7 @@ void Confine(Command command) {
     }
   }
   const bool has_child = command.Name() == "top";
-  Landlock allowed({.network = named.server, .signals = has_child});
+  Landlock allowed({.network = named.server || named.store_server, .signals = has_child});
   const std::string home = Environment("HOME");
   AllowSystem(allowed);
   AllowHomes(allowed);

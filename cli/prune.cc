@@ -48,7 +48,9 @@ void AddPrune(Command program, CommandAction& run) {
   auto options = std::make_shared<Options>();
   Command command =
       program.AddSubcommand("prune", "Remove old slices, or the names of a domain, from a store");
-  command.AddOption("URL", options->store.url, "Store: sqlite:FILE").Required();
+  command
+      .AddOption("URL", options->store.url, "Store: sqlite:FILE or clickhouse://HOST:PORT/DATABASE")
+      .Required();
   command
       .AddOption("--domain", options->domain,
                  "Keep the slices, but remove the name of this domain and of its images and "

@@ -111,7 +111,10 @@ void AddPush(Command program, CommandAction& run) {
   Command command = program.AddSubcommand(
       "push", "Add recordings to a store of many hosts and times, for report --from-store");
   command.AddOption("RECORDING", options->inputs, "Recordings: each becomes a slice").Required();
-  command.AddOption("--to", options->to, "Store: sqlite:FILE, which is made if it is not there")
+  command
+      .AddOption("--to", options->to,
+                 "Store: sqlite:FILE, which is made if it is not there, or "
+                 "clickhouse://[USER@]HOST:PORT/DATABASE")
       .Required()
       .ValueName("URL");
   command.AddOption("--host", options->host, "Name of the host; default: as it was recorded");

@@ -134,7 +134,8 @@ void AddContinuousOptions(Command command, ContinuousOptions& options) {
       .Group(kGroup);
   command
       .AddOption("--push", options.push,
-                 "Push each slice to this store, sqlite:FILE; while that fails, slices wait in the "
+                 "Push each slice to this store, sqlite:FILE or clickhouse://HOST:PORT/DATABASE; "
+                 "while that fails, slices wait in the "
                  "directory until they are removed as the oldest")
       .ValueName("URL")
       .Group(kGroup);

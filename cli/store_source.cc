@@ -43,6 +43,14 @@ absl::StatusOr<std::string> ChooseEvent(const std::vector<store::SliceHead>& hea
   return std::ranges::max_element(events, less)->first;
 }
 
+// Returns the first slice in time, and of those the first host's: the order of a store may be
+// another one.
+const store::SliceHead& FirstOf(const std::vector<store::SliceHead>& heads) {
+  return *std::ranges::min_element(heads, {}, [](const store::SliceHead& head) {
+    return std::pair<int64_t, std::string_view>(head.begin_ns, head.host);
+  });
+}
+
 // Says what the profile is of: "60 slices of 2 hosts (a, b) from ... to ...".
 std::string SelectionNote(const std::vector<store::SliceHead>& heads,
                           const store::MergedProfile& merged) {
@@ -75,7 +83,7 @@ void AddStoreOptions(Command command, StoreOptions& options) {
   command
       .AddOption("--from-store", options.url,
                  "Instead of a recording, slices of the store that `xenoscope push` filled: "
-                 "sqlite:FILE")
+                 "sqlite:FILE or clickhouse://HOST:PORT/DATABASE")
       .ValueName("URL")
       .Group(kGroup);
   AddSliceOptions(command, options);
@@ -149,7 +157,8 @@ absl::Status ProfileOfStore(const StoreOptions& options, std::vector<correlate::
   store::Selection selection = options.selection;
   XENOSCOPE_ASSIGN_OR_RETURN(selection.event, ChooseEvent(heads, options));
   out.by = by;
-  XENOSCOPE_ASSIGN_OR_RETURN(store::Merger merger, store::Merger::By(std::move(by)));
+  XENOSCOPE_ASSIGN_OR_RETURN(store::Merger merger,
+                             store::Merger::By(std::move(by), FirstOf(heads).clock_hz));
   XENOSCOPE_RETURN_IF_ERROR(
       opened->Read(selection, [&](const store::Slice& slice, const store::Dictionary& dictionary) {
         return merger.Add(slice, dictionary);

@@ -23,6 +23,7 @@ constexpr std::array kColumns = {Dimension::kDomain, Dimension::kVcpu,  Dimensio
                                  Dimension::kExit,   Dimension::kImage, Dimension::kFunction};
 constexpr size_t kMaxDomains = 65'536;
 constexpr double kNsPerSecond = 1e9;
+constexpr double kMaxCycles = 0x1p60;
 
 ClusterSums& operator+=(ClusterSums& sums, const ClusterSums& more) {
   sums.x += more.x;
@@ -41,7 +42,7 @@ ClusterSums WholeStratum(const correlate::ClusterTotals& totals) {
 
 }  // namespace
 
-Merger::Merger(std::vector<Dimension> by) : sums_(by) {
+Merger::Merger(std::vector<Dimension> by, uint64_t clock_hz) : clock_hz_(clock_hz), sums_(by) {
   if (Has(Dimension::kMode)) columns_ |= kModeColumn;
   if (Has(Dimension::kImage)) columns_ |= kImageColumn;
   if (Has(Dimension::kFunction)) columns_ |= kFunctionColumn;
@@ -49,22 +50,23 @@ Merger::Merger(std::vector<Dimension> by) : sums_(by) {
   has_unions_ = !exact_ && !Has(Dimension::kExit);
 }
 
-absl::StatusOr<Merger> Merger::By(std::vector<Dimension> by) {
+absl::StatusOr<Merger> Merger::By(std::vector<Dimension> by, uint64_t clock_hz) {
   for (const Dimension dimension : by) {
     if (std::ranges::find(kColumns, dimension) != kColumns.end()) continue;
     return InvalidError(
         "a store has rows by domain, vcpu, mode, exit, image and function; leave out the other "
         "columns, or report a recording");
   }
-  return Merger(std::move(by));
+  return Merger(std::move(by), clock_hz);
 }
 
-absl::Status Merger::Begin(const SliceHead& head, const Dictionary& dictionary) {
+absl::Status Merger::Begin(const Slice& slice, const Dictionary& dictionary) {
+  const SliceHead& head = slice.head;
   dictionary_ = &dictionary;
   if (out_.slices == 0) {
     out_.event = head.event;
     out_.is_time = out_.stratified = head.is_time;
-    out_.clock = {head.clock_hz, ClockSource::kRecorded};
+    out_.clock = {clock_hz_ == 0 ? head.clock_hz : clock_hz_, ClockSource::kRecorded};
     out_.traced = false;
   }
   if (head.event != out_.event || head.is_time != out_.is_time) {
@@ -73,7 +75,7 @@ absl::Status Merger::Begin(const SliceHead& head, const Dictionary& dictionary) 
         "--event",
         out_.event, head.event);
   }
-  ++out_.slices;
+  out_.slices += slice.count;
   out_.traced = out_.traced || head.traced;
   const uint32_t host = hosts_.Intern(head.host);
   scale_ = static_cast<double>(out_.clock.hz) / static_cast<double>(head.clock_hz);
@@ -86,9 +88,9 @@ absl::Status Merger::Begin(const SliceHead& head, const Dictionary& dictionary) 
   }
   host_ = host;
   period_ = period;
-  out_.sampled.end =
-      out_.sampled.end + static_cast<Cycles>(static_cast<double>(head.end_ns - head.begin_ns) *
-                                             static_cast<double>(out_.clock.hz) / kNsPerSecond);
+  const auto sampled_ns = static_cast<double>(head.end_ns - head.begin_ns - slice.gaps_ns);
+  const double cycles = sampled_ns * static_cast<double>(out_.clock.hz) / kNsPerSecond;
+  out_.sampled.end = out_.sampled.end + static_cast<Cycles>(std::min(cycles, kMaxCycles));
   const std::vector<VcpuKey>& vcpus = dictionary.vcpus.all();
   while (domain_of_.size() < vcpus.size()) {
     const uint32_t number = domains_.Intern(vcpus[domain_of_.size()].domain);
@@ -271,7 +273,7 @@ void Merger::AddCrosses(const std::vector<CrossSums>& crosses) {
 }
 
 absl::Status Merger::Add(const Slice& slice, const Dictionary& dictionary) {
-  XENOSCOPE_RETURN_IF_ERROR(Begin(slice.head, dictionary));
+  XENOSCOPE_RETURN_IF_ERROR(Begin(slice, dictionary));
   AddStrata(slice.sums.strata);
   AddVcpus(slice.sums);
   AddParts(slice.sums);

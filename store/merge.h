@@ -27,9 +27,10 @@ struct MergedProfile : profile::SampleSet, profile::ProfileResults {
 
 class Merger {
  public:
-  // Rows are by these columns: any of domain, vcpu, mode, exit, image, function. Errors
-  // (InvalidArgument): another column.
-  static absl::StatusOr<Merger> By(std::vector<correlate::Dimension> by);
+  // Rows are by these columns: any of domain, vcpu, mode, exit, image, function. Cycles are those
+  // of a clock of `clock_hz`, or, if that is 0, of the first slice's. Errors (InvalidArgument):
+  // another column.
+  static absl::StatusOr<Merger> By(std::vector<correlate::Dimension> by, uint64_t clock_hz = 0);
 
   // Adds a slice, whose keys are in the dictionary: the same one in all calls, which may have
   // grown. Errors: InvalidArgument if the slice is of another event than the first one;
@@ -44,12 +45,12 @@ class Merger {
   // A key of strata: the host, the vCPU, the context, and the period where that sizes the stratum.
   using StratumKey = std::tuple<uint32_t, VcpuRef, correlate::Context, double>;
 
-  explicit Merger(std::vector<correlate::Dimension> by);
+  Merger(std::vector<correlate::Dimension> by, uint64_t clock_hz);
 
   [[nodiscard]] bool Has(correlate::Dimension dimension) const {
     return sums_.rows.layout.Has(dimension);
   }
-  absl::Status Begin(const SliceHead& head, const Dictionary& dictionary);
+  absl::Status Begin(const Slice& slice, const Dictionary& dictionary);
   // Returns what stands for the vCPU of the slice's host in strata.
   VcpuRef RefOf(VcpuNumber vcpu);
   [[nodiscard]] correlate::Context ContextOf(ContextNumber number);
@@ -76,6 +77,7 @@ class Merger {
   void AddCrosses(const std::vector<CrossSums>& crosses);
   void SetDimensions(const correlate::RowSums& rows, std::vector<correlate::ProfileRow>& out) const;
 
+  uint64_t clock_hz_ = 0;    // 0: that of the first slice
   uint8_t columns_ = 0;      // the columns of code among those of rows
   bool has_unions_ = false;  // rows can be of several strata of a vCPU
   bool exact_ = false;       // rows are unions of strata

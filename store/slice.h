@@ -208,6 +208,10 @@ struct SliceSums {
 struct Slice {
   SliceHead head;
   SliceSums sums;
+  // Where a store has added up slices of one host, clock and period: how many, and the time between
+  // them. The head's time is then from the first one's begin to the last one's end.
+  uint64_t count = 1;
+  int64_t gaps_ns = 0;
 };
 
 }  // namespace xenoscope::store

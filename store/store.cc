@@ -1,9 +1,12 @@
 #include "store/store.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string_view>
 
 #include "base/error.h"
+#include "store/clickhouse/clickhouse_store.h"
+#include "store/clickhouse/server_url.h"
 #include "store/sqlite/sqlite_store.h"
 #include "store/tables.h"
 
@@ -11,6 +14,12 @@ namespace xenoscope::store {
 namespace {
 
 constexpr uint64_t kMaxClockHz = 1'000'000'000'000;
+
+// The longest time of so many slices together.
+int64_t MostOf(uint64_t slices) {
+  constexpr uint64_t kMostDays = std::numeric_limits<int64_t>::max() / kMaxSliceNs;
+  return static_cast<int64_t>(std::min(slices, kMostDays)) * kMaxSliceNs;
+}
 
 bool IsTraced(ContextNumber context, const Dictionary& dictionary) {
   return context != kAllContexts && correlate::IsTraced(dictionary.contexts[context].kind);
@@ -55,7 +64,8 @@ bool IsFinite(const Sums& row) {
 absl::Status CheckSlice(const Slice& slice, const Dictionary& dictionary) {
   const SliceHead& head = slice.head;
   if (head.host.empty() || head.event.empty() || head.begin_ns >= head.end_ns ||
-      head.begin_ns < 0 || head.end_ns - head.begin_ns > kMaxSliceNs) {
+      head.begin_ns < 0 || slice.gaps_ns < 0 || slice.gaps_ns > head.end_ns - head.begin_ns ||
+      head.end_ns - head.begin_ns - slice.gaps_ns > MostOf(slice.count)) {
     return InvalidError(
         "a slice of host '{}' and event '{}' is from {} to {} ns: it needs both names, and a time "
         "of "
@@ -94,7 +104,9 @@ absl::StatusOr<std::unique_ptr<Store>> OpenStore(const std::string& url, Access 
   if (url.starts_with(kSqlite) && url.size() > kSqlite.size()) {
     return SqliteStore::Open(url.substr(kSqlite.size()), access);
   }
-  return InvalidError("'{}' is not the URL of a store: give sqlite:FILE", url);
+  if (url.starts_with(kClickHouseScheme)) return ClickHouseStore::Open(url, access);
+  return InvalidError(
+      "'{}' is not the URL of a store: give sqlite:FILE or clickhouse://HOST:PORT/DATABASE", url);
 }
 
 }  // namespace xenoscope::store

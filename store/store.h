@@ -1,4 +1,4 @@
-// A store of slices: SQLite in a file.
+// A store of slices: SQLite in a file, or ClickHouse in servers.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,8 @@ class Store {
   // Returns the heads of the selected slices, in the order of time.
   virtual absl::StatusOr<std::vector<SliceHead>> Heads(const Selection& selection) = 0;
   // Calls visit(slice, dictionary) for each selected slice, host by host and each host's in the
-  // order of time, with one dictionary that grows. Ends at the first error of `visit`, and returns
+  // order of time, with one dictionary that grows. A store may add slices of one host and clock up,
+  // and give their sum (Slice::count). Ends at the first error of `visit`, and returns
   // it. Errors: InvalidArgument as CheckSlice: the store is damaged. O(the slices' sums).
   absl::Status Read(const Selection& selection, const SliceVisitor& visit);
   // Removes the selected slices, and gives their space back. Returns their number. O(store).
@@ -63,9 +64,10 @@ class Store {
 // is the slice's. O(sums).
 [[nodiscard]] absl::Status CheckSlice(const Slice& slice, const Dictionary& dictionary);
 
-// Opens the store of a URL: "sqlite:FILE". With Access::kWrite a file that is not there is made.
-// Errors: InvalidArgument for another URL, and for a file that is no store; NotFound;
-// FailedPrecondition for a store of another version.
+// Opens the store of a URL: "sqlite:FILE" or "clickhouse://HOST:PORT/DATABASE". With Access::kWrite
+// a file that is not there, or the table in the database, is made. Errors: InvalidArgument for
+// another URL, and for a file that is no store; NotFound; FailedPrecondition for a store of another
+// version; those of a server.
 [[nodiscard]] absl::StatusOr<std::unique_ptr<Store>> OpenStore(const std::string& url,
                                                                Access access);
 

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "store/bounded_text.h"
+#include "store/known_slice.h"
 #include "store/sqlite/packed_sums.h"
 #include "store/sqlite/removal.h"
 
@@ -77,27 +78,10 @@ absl::StatusOr<std::unique_ptr<Store>> SqliteStore::Open(const std::string& path
   return std::unique_ptr<Store>(new SqliteStore(std::move(connection)));
 }
 
-absl::StatusOr<bool> SqliteStore::IsKnown(const SliceHead& head) const {
-  Selection same{.hosts = {head.host}, .event = head.event};
-  same.until_ns = head.end_ns;
-  // No slice is longer, so that the index bounds this search.
-  same.since_ns = head.begin_ns - kMaxSliceNs;
-  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<StoredHead> near, StoredHeads(same));
-  for (const StoredHead& other : near) {
-    if (other.head.begin_ns == head.begin_ns && other.head.end_ns == head.end_ns) return true;
-    if (other.head.end_ns <= head.begin_ns) continue;
-    return PreconditionError(
-        "host {} already has a slice that overlaps this one in time and is not the same: two hosts "
-        "push under one name, or its clock was set back; give each host a name of its own with "
-        "--host",
-        head.host);
-  }
-  return false;
-}
-
 absl::StatusOr<bool> SqliteStore::PushChecked(const Slice& slice, const Dictionary& dictionary) {
   XENOSCOPE_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_));
-  XENOSCOPE_ASSIGN_OR_RETURN(const bool known, IsKnown(slice.head));
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<SliceHead> near, Heads(Near(slice.head)));
+  XENOSCOPE_ASSIGN_OR_RETURN(const bool known, IsKnown(slice.head, near));
   if (known) return false;
   XENOSCOPE_ASSIGN_OR_RETURN(KeyWriter keys, KeyWriter::Make(connection_, dictionary));
   const SliceHead& head = slice.head;

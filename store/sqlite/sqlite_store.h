@@ -36,8 +36,6 @@ class SqliteStore final : public Store {
   absl::StatusOr<std::vector<StoredHead>> StoredHeads(const Selection& selection) const;
   // Returns the numbers of the selected slices in the file.
   absl::StatusOr<std::vector<int64_t>> StoredIds(const Selection& selection) const;
-  // Returns whether the slice is there already. Errors: as Store::Push.
-  absl::StatusOr<bool> IsKnown(const SliceHead& head) const;
 
   Connection connection_;
 };

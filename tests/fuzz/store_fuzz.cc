@@ -11,15 +11,14 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "store/merge.h"
 #include "store/sqlite/connection.h"
 #include "store/sqlite/packed_sums.h"
 #include "store/store.h"
+#include "tests/fuzz/merge_slice.h"
 
 namespace {
 
 namespace store = xenoscope::store;
-using xenoscope::correlate::Dimension;
 
 // A store whose tables have two entries of each kind.
 class Subject {
@@ -61,16 +60,6 @@ class Subject {
   store::Dictionary dictionary_;
   std::unique_ptr<store::Connection> connection_;
 };
-
-void Merge(const store::Slice& slice, const store::Dictionary& dictionary) {
-  for (const std::vector<Dimension>& by :
-       {std::vector{Dimension::kDomain}, std::vector{Dimension::kMode, Dimension::kFunction},
-        std::vector{Dimension::kDomain, Dimension::kExit, Dimension::kFunction}}) {
-    auto merger = store::Merger::By(by);
-    if (!merger.ok() || !merger->Add(slice, dictionary).ok()) std::abort();
-    (void)merger->Finish();
-  }
-}
 
 }  // namespace
 

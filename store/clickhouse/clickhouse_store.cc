@@ -1,0 +1,202 @@
+#include "store/clickhouse/clickhouse_store.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "absl/random/random.h"
+#include "base/error.h"
+#include "store/bounded_text.h"
+#include "store/clickhouse/group_reader.h"
+#include "store/clickhouse/sum_columns.h"
+#include "store/known_slice.h"
+
+namespace xenoscope::store {
+namespace {
+
+// A text of SQL.
+std::string Quoted(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + "'";
+}
+
+// The condition that rows are of the selected slices.
+std::string Where(const Selection& selection) {
+  std::string where = fmt::format("begin_ns >= {} AND begin_ns < {}",
+                                  std::max<int64_t>(selection.since_ns, 0), selection.until_ns);
+  if (!selection.event.empty()) where += " AND event = " + Quoted(selection.event);
+  if (!selection.hosts.empty()) {
+    std::vector<std::string> hosts;
+    for (const std::string& host : selection.hosts) hosts.push_back(Quoted(host));
+    where += fmt::format(" AND host IN ({})", fmt::join(hosts, ", "));
+  }
+  return where;
+}
+
+// The same, without the second one of slices that were pushed twice at the same time.
+std::string WhereOnce(const Selection& selection) {
+  const std::string where = Where(selection);
+  return fmt::format(
+      "{0} AND push GLOBAL IN (SELECT min(push) FROM {1} WHERE kind = 'slice' AND {0} GROUP BY "
+      "event, host, begin_ns)",
+      where, kSumTable);
+}
+
+SliceHead ReadHead(RowBinaryReader& in) {
+  SliceHead head;
+  head.event = BoundedName(in.Text());
+  head.host = BoundedName(in.Text());
+  head.begin_ns = in.Get<int64_t>();
+  head.end_ns = in.Get<int64_t>();
+  head.clock_error_ns = in.Get<uint64_t>();
+  head.clock_hz = in.Get<uint64_t>();
+  head.is_time = in.Get<uint8_t>() != 0;
+  head.traced = in.Get<uint8_t>() != 0;
+  head.period = in.Get<double>();
+  return head;
+}
+
+}  // namespace
+
+absl::Status ClickHouseStore::DamagedAnswer() const {
+  return InvalidError("{}: the server's answer is not of the form that was asked for",
+                      client_.url().Text());
+}
+
+absl::StatusOr<std::unique_ptr<Store>> ClickHouseStore::Open(std::string_view url, Access access) {
+  XENOSCOPE_ASSIGN_OR_RETURN(ServerUrl server, ParseServerUrl(url));
+  XENOSCOPE_ASSIGN_OR_RETURN(HttpClient client, HttpClient::Open(std::move(server)));
+  std::unique_ptr<ClickHouseStore> store(new ClickHouseStore(std::move(client)));
+  XENOSCOPE_RETURN_IF_ERROR(store->Prepare(access));
+  return store;
+}
+
+absl::StatusOr<uint64_t> ClickHouseStore::Count(const std::string& sql) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::string answer, client_.Run(sql + " FORMAT RowBinary"));
+  RowBinaryReader in(AsBytes(answer));
+  const auto count = in.Get<uint64_t>();
+  if (!in.ok() || !in.AtEnd()) return DamagedAnswer();
+  return count;
+}
+
+absl::Status ClickHouseStore::Prepare(Access access) {
+  const std::string tables = fmt::format(
+      "SELECT count() FROM system.tables WHERE database = '{}' AND name ", client_.url().database);
+  XENOSCOPE_ASSIGN_OR_RETURN(const uint64_t found,
+                             Count(tables + fmt::format("= '{}'", kSumTable)));
+  if (found > 0) return absl::OkStatus();
+  XENOSCOPE_ASSIGN_OR_RETURN(const uint64_t others, Count(tables + "LIKE 'sums\\_%'"));
+  if (others > 0) {
+    return PreconditionError(
+        "{}: the database has a store of another version, and no table {}; use the xenoscope that "
+        "filled it, or another database",
+        client_.url().Text(), kSumTable);
+  }
+  if (access == Access::kRead) {
+    return NotFoundError("{}: the database has no store yet: push a recording to it",
+                         client_.url().Text());
+  }
+  return client_.Run(CreateSumTable()).status();
+}
+
+absl::StatusOr<std::vector<SliceHead>> ClickHouseStore::Heads(const Selection& selection) {
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      const std::string answer,
+      client_.Run(fmt::format(
+          "SELECT event, host, begin_ns, argMin(end_ns, push), argMin(clock_error_ns, push), "
+          "argMin(clock_hz, push), argMin(is_time, push), argMin(traced, push), argMin(period, "
+          "push) FROM {} WHERE kind = 'slice' AND {} GROUP BY event, host, begin_ns ORDER BY "
+          "begin_ns FORMAT RowBinary",
+          kSumTable, Where(selection))));
+  RowBinaryReader in(AsBytes(answer));
+  std::vector<SliceHead> heads;
+  while (in.ok() && !in.AtEnd()) heads.push_back(ReadHead(in));
+  if (!in.ok()) return DamagedAnswer();
+  return heads;
+}
+
+absl::StatusOr<bool> ClickHouseStore::PushChecked(const Slice& slice,
+                                                  const Dictionary& dictionary) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<SliceHead> near, Heads(Near(slice.head)));
+  XENOSCOPE_ASSIGN_OR_RETURN(const bool known, IsKnown(slice.head, near));
+  if (known) return false;
+  RowBinaryWriter rows;
+  AppendSlice(slice, dictionary, absl::Uniform<uint64_t>(absl::BitGen()), rows);
+  XENOSCOPE_RETURN_IF_ERROR(client_.Run(InsertSums(), rows.bytes()).status());
+  return true;
+}
+
+absl::Status ClickHouseStore::ReadUnchecked(const Selection& selection, const SliceVisitor& visit) {
+  const std::string where = WhereOnce(selection);
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      GroupReader groups,
+      GroupReader::Ask(where, [this](std::string_view sql) { return client_.Run(sql); }));
+  Dictionary dictionary;
+  Slice slice;
+  while (groups.Next(dictionary, slice)) XENOSCOPE_RETURN_IF_ERROR(visit(slice, dictionary));
+  return groups.ok() ? absl::OkStatus() : DamagedAnswer();
+}
+
+absl::Status ClickHouseStore::Mutate(const std::string& change) {
+  constexpr auto kPoll = std::chrono::milliseconds(100);
+  const std::string of_table =
+      fmt::format("WHERE database = '{}' AND {{}} = '{}'", client_.url().database, kSumTable);
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      const uint64_t distributed,
+      Count("SELECT count() FROM system.tables " + fmt::format(fmt::runtime(of_table), "name") +
+            " AND engine = 'Distributed'"));
+  if (distributed > 0) {
+    return PreconditionError(
+        "{}: the table is Distributed: prune each shard, by the database of its own table",
+        client_.url().Text());
+  }
+  XENOSCOPE_RETURN_IF_ERROR(
+      client_.Run(fmt::format("ALTER TABLE {} {}", kSumTable, change)).status());
+  while (true) {
+    XENOSCOPE_ASSIGN_OR_RETURN(
+        const uint64_t running,
+        Count("SELECT count() FROM system.mutations " +
+              fmt::format(fmt::runtime(of_table), "table") + " AND NOT is_done"));
+    if (running == 0) return absl::OkStatus();
+    std::this_thread::sleep_for(kPoll);
+  }
+}
+
+absl::StatusOr<uint64_t> ClickHouseStore::Remove(const Selection& selection) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<SliceHead> heads, Heads(selection));
+  if (heads.empty()) return 0;
+  XENOSCOPE_RETURN_IF_ERROR(Mutate("DELETE WHERE " + Where(selection)));
+  return heads.size();
+}
+
+absl::StatusOr<uint64_t> ClickHouseStore::EraseDomain(const Selection& selection,
+                                                      const std::string& domain) {
+  const std::string of_domain = fmt::format("{} AND domain = {}", Where(selection), Quoted(domain));
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      const uint64_t slices,
+      Count(fmt::format("SELECT uniqExact(event, host, begin_ns) FROM {} WHERE {}", kSumTable,
+                        of_domain)));
+  if (slices == 0) {
+    return NotFoundError("{}: no slice of these hosts and times has the domain '{}'",
+                         client_.url().Text(), domain);
+  }
+  // One number for one name; who knows the names cannot compute the numbers without this one.
+  const auto salt = absl::Uniform<uint64_t>(absl::BitGen());
+  const auto erased = [&](std::string_view column) {
+    return fmt::format("concat('(removed ', toString(sipHash64({}, {})), ')')", column, salt);
+  };
+  XENOSCOPE_RETURN_IF_ERROR(Mutate(fmt::format(
+      "UPDATE domain = {}, image = if(mode = 'xen' OR image = '', image, {}), function = if(mode = "
+      "'xen' OR function = '', function, {}) WHERE {}",
+      erased("domain"), erased("image"), erased("function"), of_domain)));
+  return slices;
+}
+
+}  // namespace xenoscope::store

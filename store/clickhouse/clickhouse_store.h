@@ -1,0 +1,48 @@
+// A store in a ClickHouse server, or in a cluster of them: any number of writers and readers.
+//
+// A slice is one INSERT. One that is pushed by two processes at the same time is there twice, by
+// two numbers of a push; questions take the smaller one.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "store/clickhouse/http_client.h"
+#include "store/store.h"
+
+namespace xenoscope::store {
+
+class ClickHouseStore final : public Store {
+ public:
+  // Opens the store of a URL: store/clickhouse/server_url.h. Errors: as OpenStore, ParseServerUrl
+  // and HttpClient::Run.
+  static absl::StatusOr<std::unique_ptr<Store>> Open(std::string_view url, Access access);
+
+  absl::StatusOr<std::vector<SliceHead>> Heads(const Selection& selection) override;
+  // Waits until the server has rewritten its files. Errors: FailedPrecondition where the table is
+  // Distributed.
+  absl::StatusOr<uint64_t> Remove(const Selection& selection) override;
+  // Names are replaced by numbers that are different for each call.
+  absl::StatusOr<uint64_t> EraseDomain(const Selection& selection,
+                                       const std::string& domain) override;
+
+ private:
+  absl::StatusOr<bool> PushChecked(const Slice& slice, const Dictionary& dictionary) override;
+  // Visits the sums of all slices of a host, an event, a clock and a period, added by the server.
+  absl::Status ReadUnchecked(const Selection& selection, const SliceVisitor& visit) override;
+
+  explicit ClickHouseStore(HttpClient client) : client_(std::move(client)) {}
+  // Finds the table, or makes it.
+  absl::Status Prepare(Access access);
+  // Runs ALTER TABLE ..., and waits for its end.
+  absl::Status Mutate(const std::string& change);
+  absl::StatusOr<uint64_t> Count(const std::string& sql);
+  absl::Status DamagedAnswer() const;
+
+  HttpClient client_;
+};
+
+}  // namespace xenoscope::store

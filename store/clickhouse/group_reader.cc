@@ -1,0 +1,103 @@
+#include "store/clickhouse/group_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "base/error.h"
+#include "store/bounded_text.h"
+#include "store/clickhouse/sum_columns.h"
+
+namespace xenoscope::store {
+namespace {
+
+constexpr std::string_view kGroup = "event, host, is_time, clock_hz, period";
+
+GroupKey ReadGroup(RowBinaryReader& in) {
+  GroupKey key;
+  key.event = BoundedName(in.Text());
+  key.host = BoundedName(in.Text());
+  key.is_time = in.Get<uint8_t>() != 0;
+  key.clock_hz = in.Get<uint64_t>();
+  key.period = in.Get<double>();
+  return key;
+}
+
+}  // namespace
+
+absl::StatusOr<GroupReader> GroupReader::Ask(std::string_view where, const Run& run) {
+  std::vector<std::string> answers;
+  const std::string from_to =
+      fmt::format("FROM {} WHERE {} AND kind = '{{}}' GROUP BY {}{{}} ORDER BY {} FORMAT RowBinary",
+                  kSumTable, where, kGroup, kGroup);
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      answers.emplace_back(),
+      run(fmt::format("SELECT {}, count(), max(traced), min(begin_ns), max(end_ns), sum(end_ns - "
+                      "begin_ns), max(clock_error_ns) {}",
+                      kGroup, fmt::format(fmt::runtime(from_to), "slice", ""))));
+  XENOSCOPE_RETURN_IF_ERROR(ForEachTable([&]<typename Sums>() -> absl::Status {
+    const std::string keys = KeyColumns<Sums>();
+    XENOSCOPE_ASSIGN_OR_RETURN(
+        answers.emplace_back(),
+        run(fmt::format("SELECT {}, {}, {} {}", kGroup, keys, SumsOfColumns<Sums>(),
+                        fmt::format(fmt::runtime(from_to), Table<Sums>::kName, ", " + keys))));
+    return absl::OkStatus();
+  }));
+  return GroupReader(std::move(answers));
+}
+
+GroupReader::GroupReader(std::vector<std::string> answers) : answers_(std::move(answers)) {
+  for (const std::string& answer : answers_) rows_.emplace_back(answer);
+}
+
+bool GroupReader::Next(Dictionary& dictionary, Slice& slice) {
+  RowBinaryReader& heads = rows_.front().in;
+  if (!ok_) return false;
+  if (heads.AtEnd()) {
+    // Rows of groups that have no head.
+    ok_ = std::ranges::all_of(rows_,
+                              [](const Rows& rows) { return rows.in.AtEnd() && !rows.has_next; });
+    return false;
+  }
+  const GroupKey group = ReadGroup(heads);
+  slice.count = heads.Get<uint64_t>();
+  const bool traced = heads.Get<uint8_t>() != 0;
+  const auto begin_ns = heads.Get<int64_t>();
+  const auto end_ns = heads.Get<int64_t>();
+  // Without signs: a bad answer may overflow.
+  slice.gaps_ns = static_cast<int64_t>(static_cast<uint64_t>(end_ns) -
+                                       static_cast<uint64_t>(begin_ns) - heads.Get<uint64_t>());
+  const auto clock_error_ns = heads.Get<uint64_t>();
+  slice.head = {.host = group.host,
+                .begin_ns = begin_ns,
+                .end_ns = end_ns,
+                .clock_error_ns = clock_error_ns,
+                .clock_hz = group.clock_hz,
+                .event = group.event,
+                .is_time = group.is_time,
+                .traced = traced,
+                .period = group.period};
+  ok_ = heads.ok();
+  size_t kind = 0;
+  (void)ForEachTable([&]<typename Sums>() {
+    Rows& rows = rows_.at(++kind);
+    auto& sums = slice.sums.*Table<Sums>::kRows;
+    sums.clear();
+    while (ok_) {
+      if (!rows.has_next && !rows.in.AtEnd()) {
+        rows.next = ReadGroup(rows.in);
+        rows.has_next = true;
+      }
+      if (!rows.has_next || rows.next != group) break;
+      ReadSums(rows.in, dictionary, sums.emplace_back());
+      rows.has_next = false;
+      ok_ = rows.in.ok();
+    }
+    return absl::OkStatus();
+  });
+  return ok_;
+}
+
+}  // namespace xenoscope::store
