@@ -23,8 +23,11 @@ enum class ContextKind : uint8_t {
   kUntraced,  // there is no trace
   // In Xen, which switches the pCPU to this vCPU from another one (context_switches.h).
   kSwitch,
+  // The same, from a domain that has no samples in Xen: samples of switches are logged for the vCPU
+  // that stops, so that there are none.
+  kUnsampledSwitch,
 };
-inline constexpr size_t kContextKinds = 8;
+inline constexpr size_t kContextKinds = 9;
 
 struct Context {
   ContextKind kind = ContextKind::kUntraced;
@@ -80,7 +83,7 @@ struct Context {
 // Whether the stratum of a vCPU in such a context is one of those that StratumUnions treats
 // together: all that is traced, but for switches, which have samples of other vCPUs.
 [[nodiscard]] constexpr bool MayBeUnited(ContextKind kind) {
-  return IsTraced(kind) && kind != ContextKind::kSwitch;
+  return IsTraced(kind) && kind != ContextKind::kSwitch && kind != ContextKind::kUnsampledSwitch;
 }
 
 // Returns the context of the entries to a guest and exits from it that the guest's context holds.

@@ -43,7 +43,8 @@ void MoveTransitions(ProfileSums& sums) {
 }
 
 // Gives switches without a sample back to the time of their vCPU: samples of guests alone say
-// nothing of Xen, and of few samples none may be there.
+// nothing of Xen, of few samples none may be there, and of switches from domains that are not
+// sampled there are none.
 void ReturnUnsampledSwitches(std::vector<Stratum>& strata) {
   using Key = std::tuple<uint32_t, VcpuRef, Context>;
   absl::flat_hash_map<Key, Stratum*> running;
@@ -52,7 +53,9 @@ void ReturnUnsampledSwitches(std::vector<Stratum>& strata) {
     running[{stratum.host, stratum.vcpu, stratum.context}] = &stratum;
   }
   for (Stratum& stratum : strata) {
-    if (stratum.context.kind != ContextKind::kSwitch || stratum.totals.n > 0) continue;
+    const bool is_switch = stratum.context.kind == ContextKind::kSwitch ||
+                           stratum.context.kind == ContextKind::kUnsampledSwitch;
+    if (!is_switch || stratum.totals.n > 0) continue;
     Context context = stratum.context;
     context.kind = ContextKind::kRunning;
     const auto found = running.find({stratum.host, stratum.vcpu, context});

@@ -62,6 +62,8 @@ class TimelineHistory {
     case ContextKind::kTransition:
     case ContextKind::kSwitch:
       return mode == Mode::kXen;
+    case ContextKind::kUnsampledSwitch:
+      return false;
     case ContextKind::kRunning:
     case ContextKind::kLost:
     case ContextKind::kUntraced:

@@ -20,6 +20,7 @@ void PlacingOutcome::Accept(const PlacedSample& placed) {
   const bool is_repaired =
       placed.placement == Placement::kNmiExit && placed.address != placed.sample->address;
   counts_.repaired += static_cast<uint64_t>(is_repaired);
+  timeline_.NotePlaced(placed);
   observer_.OnPlaced(placed);
 }
 

@@ -111,6 +111,7 @@ absl::Status Placer::Finish() {
     PlaceBatch();
     ReadBatch();
   }
+  timeline_.FinishSamples();
   XENOSCOPE_RETURN_IF_ERROR(finder_.status());
   const SampleCounts& counts = outcome_.counts();
   if (counts.samples != counts.Attributed() + counts.Unplaced()) {

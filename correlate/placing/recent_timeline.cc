@@ -24,6 +24,7 @@ RecentTimeline::RecentTimeline(const PlacingOptions& options, PlacingObserver& o
       next_(next),
       timeline_(*this),
       threads_(options.threads),
+      unsampled_switches_(observer),
       cycles_per_transition_(options.cycles_per_transition) {
   using trace::Event;
   const auto note = [this](Event event) { noted_events_.at(static_cast<size_t>(event)) = true; };
@@ -207,6 +208,10 @@ void RecentTimeline::AddInterval(uint32_t index, const TimelineInterval& interva
     if (!unsettled) vcpu.traced.Add(interval.vcpu, interval.context, time, observer_);
     vcpu.transitions.AddTime(interval.context.kind, time);
   }
+  KeepInterval(vcpu, interval);
+}
+
+void RecentTimeline::KeepInterval(VcpuHistory& vcpu, const TimelineInterval& interval) {
   vcpu.intervals.Add(interval);
   if (interval.pcpu.value >= pcpus_.size()) pcpus_.resize(interval.pcpu.value + 1);
   pcpus_[interval.pcpu.value].Add(interval);
@@ -228,10 +233,16 @@ void RecentTimeline::AddSwitch(const ContextSwitch& context_switch) {
   if (options_.by_waiting) interval.context.waiting = run_queues_.Now(pcpu);
   if (options_.by_wakeup) interval.context.wakeup = starting.wakeup.now();
   interval.context.thread = threads_.Now(to->ref);
-  AddInterval(to->index, interval, false, false);
+  KeepInterval(starting, interval);
+  const Cycles sampled = range.Intersect(options_.sampled).Length();
+  if (unsampled_switches_.IsSampled(from->ref.domain)) {
+    starting.traced.Add(to->ref, interval.context, {sampled}, observer_);
+  } else {
+    unsampled_switches_.Add(from->ref.domain, to->ref, interval.context, sampled);
+  }
   VcpuHistory& stopping = VcpuAt(from->index);
   if (stopping.intervals.end() > range.begin) return;  // clocks of pCPUs differ
-  stopping.transitions.AddSwitch(range.Intersect(options_.sampled).Length());
+  stopping.transitions.AddSwitch(sampled);
   interval.timeslice_id = from->timeslice_id;
   stopping.intervals.Add(interval);
 }

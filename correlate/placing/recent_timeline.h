@@ -24,6 +24,7 @@
 #include "correlate/placing/options.h"
 #include "correlate/placing/placed_sample.h"
 #include "correlate/placing/running_threads.h"
+#include "correlate/placing/unsampled_switches.h"
 #include "correlate/placing/vcpu_history.h"
 #include "correlate/run_queues.h"
 #include "correlate/timeline.h"
@@ -116,6 +117,14 @@ class RecentTimeline : private TimelineObserver {
   // Counts a sample of the profile's own event in the vCPU, by the mode of what it interrupted and
   // its weight in lost time.
   void AddSample(const VcpuTrack& track, Mode mode, double in_lost);
+  // Notes which domains have samples of the profile's own event in Xen. O(1), but for the first
+  // one.
+  void NotePlaced(const PlacedSample& placed) {
+    if (placed.mode() != Mode::kXen || options_.beside[placed.sample->event]) return;
+    unsampled_switches_.NoteSample(placed.vcpu.domain);
+  }
+  // Gives the observer the time that depended on further samples.
+  void FinishSamples() { unsampled_switches_.Finish(); }
   [[nodiscard]] const SampleRate& sample_rate() const { return sample_rate_; }
   // Returns what the pCPU did, or null when nothing ran on it.
   [[nodiscard]] const TimelineHistory* IntervalsOf(PcpuId pcpu) const {
@@ -158,7 +167,10 @@ class RecentTimeline : private TimelineObserver {
   // Calls visit(part) for the parts of the interval that differ in the thread.
   template <typename Visitor>
   void ForEachThread(const TimelineInterval& interval, Visitor visit) const;
-  // `is_first`: the interval begins where its segment does. `unsettled`: as IsUnsettled.
+  // Keeps the interval of the vCPU for samples that can have been in it.
+  void KeepInterval(VcpuHistory& vcpu, const TimelineInterval& interval);
+  // Adds the interval's time, too. `is_first`: the interval begins where its segment does.
+  // `unsettled`: as IsUnsettled.
   void AddInterval(uint32_t index, const TimelineInterval& interval, bool is_first, bool unsettled);
   // Adds the time of a switch to the intervals of both vCPUs: samples that are logged for the one
   // that stops can be there, too.
@@ -198,6 +210,7 @@ class RecentTimeline : private TimelineObserver {
   RunQueues run_queues_;
   RunningThreads threads_;
   ContextSwitches switches_;
+  UnsampledSwitches unsampled_switches_;
   Losses losses_;
   std::array<bool, trace::kEventCount> noted_events_{};            // those of NoteRecord
   std::array<bool, trace::kEventCount> handler_events_{};          // those of NoteContents

@@ -79,6 +79,7 @@ std::string_view StateName(ContextKind kind) {
     case ContextKind::kTransition:
       return "transition";
     case ContextKind::kSwitch:
+    case ContextKind::kUnsampledSwitch:
       return "context-switch";
     case ContextKind::kLost:
       return "lost";

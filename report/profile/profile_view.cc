@@ -509,6 +509,7 @@ std::string ContextName(const ProfileReport& report, Context context) {
     case ContextKind::kTransition:
       return "transition";
     case ContextKind::kSwitch:
+    case ContextKind::kUnsampledSwitch:
       return "context-switch";
     case ContextKind::kLost:
       return "lost";

@@ -17,7 +17,7 @@ namespace {
 using correlate::ContextKind;
 
 constexpr int8_t kAllContextsCode = 127;
-constexpr auto kLastKind = static_cast<int8_t>(ContextKind::kSwitch);
+constexpr auto kLastKind = static_cast<int8_t>(ContextKind::kUnsampledSwitch);
 constexpr double kMaxCount = 0x1p53;
 
 struct Column {
@@ -35,7 +35,7 @@ constexpr std::array kHeadColumns = {
 // By ContextKind; SQL has names.
 constexpr std::string_view kContextType =
     "Enum8('running' = 0, 'guest' = 1, 'exit' = 2, 'resume' = 3, 'transition' = 4, 'lost' = 5, "
-    "'untraced' = 6, 'switch' = 7, 'all' = 127)";
+    "'untraced' = 6, 'switch' = 7, 'unsampled switch' = 8, 'all' = 127)";
 
 constexpr std::array kKeyColumns = {Column{"domain", "String"},
                                     Column{"vcpu", "UInt32"},

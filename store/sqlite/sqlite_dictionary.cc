@@ -168,7 +168,7 @@ absl::Status KeyReader::Find(EntryId id, VcpuKey& key) {
 
 absl::Status KeyReader::Find(EntryId id, ContextKey& key) {
   XENOSCOPE_ASSIGN_OR_RETURN(const bool found, context_.Bind(int64_t{id}).Step());
-  constexpr auto kLastKind = static_cast<int64_t>(correlate::ContextKind::kSwitch);
+  constexpr auto kLastKind = static_cast<int64_t>(correlate::ContextKind::kUnsampledSwitch);
   if (!found || context_.Integer(0) < 0 || context_.Integer(0) > kLastKind) {
     return NoEntry("context", id);
   }

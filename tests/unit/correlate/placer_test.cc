@@ -106,6 +106,8 @@ class Lines : public PlacingObserver {
         return "lost";
       case ContextKind::kSwitch:
         return "switch";
+      case ContextKind::kUnsampledSwitch:
+        return "unsampled switch";
       case ContextKind::kUntraced:
         return "untraced";
     }
@@ -207,6 +209,22 @@ TEST(Placing, SwitchIsTimeOfOneVcpuAndHasSamplesOfTheOther) {
   EXPECT_THAT(lines.traced(),
               UnorderedElementsAre("d1v0 resume 2", "d1v0 guest 8", "d1v0 exit 72 10",
                                    "d2v0 switch 10", "d2v0 running 20"));
+}
+
+// Samples of switches are logged for the domain that stops: without samples of it in Xen, there are
+// none.
+TEST(Placing, SwitchesFromDomainsWithoutSamplesInXenAreApart) {
+  TraceBuilder trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kRunningToRunnable, 30, {kD1V0}),
+                   Rec(kRunnableToRunning, 31, {kD2V0}), Rec(kCsched2RunqPos, 41, {kD1V0, 1}),
+                   Rec(kRunningToRunnable, 61, {kD2V0}), Rec(kRunnableToRunning, 62, {kD1V0}),
+                   Rec(kCsched2RunqPos, 65, {kD2V0, 1}), Rec(kRunningToBlocked, 80, {kD1V0})});
+  const Lines of_d2 =
+      Place(trace, {Bracketed(1, Mode::kKernel, 8, 15, 30), Bracketed(2, Mode::kXen, 7, 15, 70)});
+  EXPECT_THAT(of_d2.lines, ElementsAre("d1v0 kernel 0x8 bracketed: running 1.00",
+                                       "d2v0 xen 0x7 bracketed: running 0.87 d1v0 switch 0.13"));
+  EXPECT_THAT(of_d2.traced(), UnorderedElementsAre("d1v0 running 35", "d1v0 switch 3",
+                                                   "d2v0 running 20", "d2v0 unsampled switch 10"));
 }
 
 // Samples whose instants are known are of the vCPU that they name, not of the one that starts.

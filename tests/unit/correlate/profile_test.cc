@@ -136,6 +136,30 @@ TEST_F(ProfileTest, SwitchesAreXensTimeOfTheVcpuThatStarts) {
               UnorderedElementsAre("d1 xen 5.00 500", "d2 kernel 30.00 750", "d2 xen 10.00 250"));
 }
 
+// Of d2's 1000 cycles, 300 are switches from d1, which has a sample there, and 100 from a domain that
+// is not sampled: nothing shows whose code ran in these.
+TEST_F(ProfileTest, SwitchesFromDomainsWithoutSamplesAreNotOfTheOthers) {
+  const auto rows = [&](ContextKind rest) {
+    Profile profile({{Dimension::kExit}, true, 0}, resolver_);
+    profile.OnTraced(kD2, {rest}, {600});
+    profile.OnTraced(kD2, {ContextKind::kSwitch}, {300});
+    profile.OnTraced(kD2, {ContextKind::kUnsampledSwitch}, {100});
+    Add(profile, kD1, 1000, {{{ContextKind::kSwitch}, {}, 1, 1, kD2}});
+    Add(profile, kD2, 2000, {{{rest}, {}, 1}});
+    const ProfileResult result = Finish(profile);
+    std::vector<std::string> lines{fmt::format("unsampled {:.0f}", result.unsampled_cycles)};
+    for (const ProfileRow& row : result.rows) {
+      const bool is_switch = row.exit.kind == ContextKind::kSwitch;
+      lines.push_back(fmt::format("{} {:.0f}", is_switch ? "switch" : "rest", row.cycles));
+    }
+    return lines;
+  };
+  EXPECT_THAT(rows(ContextKind::kRunning),
+              UnorderedElementsAre("rest 700", "switch 300", "unsampled 0"));
+  EXPECT_THAT(rows(ContextKind::kExit),
+              UnorderedElementsAre("rest 600", "switch 300", "unsampled 100"));
+}
+
 TEST_F(ProfileTest, DomainsKeepTheirTimeWithSwitches) {
   constexpr Context kSwitch{ContextKind::kSwitch};
   Profile profile({{Dimension::kFunction}, true, 0}, resolver_);
