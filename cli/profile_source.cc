@@ -33,6 +33,12 @@ bool ShowsThreads(const std::vector<correlate::Dimension>& by) {
          profile::HasDimension(by, correlate::Dimension::kContainer);
 }
 
+// Whether samples of dom0 have their process.
+bool HasProcesses(const recording::RecordingInfo* info) {
+  return info != nullptr && std::ranges::find(info->sources, "perf",
+                                              &recording::SourceInfo::name) != info->sources.end();
+}
+
 }  // namespace
 
 absl::StatusOr<ProfileSource> ProfileSource::Open(const ProfileOptions& options) {
@@ -124,6 +130,12 @@ absl::Status ProfileSource::Profile(const ProfileOptions& options, profile::Prof
         "There are no kernel's events in it, so threads and containers are not known: record with "
         "--threads.");
   }
+  if (!threads && !HasProcesses(info()) &&
+      profile::HasDimension(out.by, correlate::Dimension::kBehalf)) {
+    out.cautions.emplace_back(
+        "Samples here have no process, so it is not known on whose behalf dom0 worked: record with "
+        "--threads, or with --source perf.");
+  }
   if (input_) {
     std::string missing = input_->MissingFigures(trace::ReportFigures());
     if (!missing.empty()) out.cautions.push_back(std::move(missing));
@@ -137,7 +149,8 @@ absl::Status ProfileSource::Profile(const ProfileOptions& options, profile::Prof
 absl::StatusOr<KernelTraces> ProfileSource::KernelsFor(
     const profile::ProfileColumns& columns) const {
   const auto needs = [](const std::vector<correlate::Dimension>& by) {
-    return ShowsThreads(by) || profile::HasDimension(by, correlate::Dimension::kProcess);
+    return ShowsThreads(by) || profile::HasDimension(by, correlate::Dimension::kProcess) ||
+           profile::HasDimension(by, correlate::Dimension::kBehalf);
   };
   if (!recording() || !(needs(columns.by) || needs(columns.secondary_by))) return KernelTraces();
   return OpenKernelTraces(*recording(), input_ ? &input_->trace : nullptr);

@@ -46,16 +46,28 @@ Profile::Profile(ProfileOptions options, Resolver& resolver)
                .inlined_at = options_.inlined_at}) {
   has_unions_ = !Has(Dimension::kExit) && !Has(Dimension::kSubreason) &&
                 !Has(Dimension::kWaiting) && !Has(Dimension::kWakeup);
-  by_thread_ = options_.threads != nullptr &&
-               (Has(Dimension::kThread) || Has(Dimension::kContainer) || Has(Dimension::kProcess));
+  by_thread_ =
+      options_.threads != nullptr && (Has(Dimension::kThread) || Has(Dimension::kContainer) ||
+                                      Has(Dimension::kProcess) || Has(Dimension::kBehalf));
   by_place_ = !has_unions_ || by_thread_ || Has(Dimension::kPcpu);
 }
 
-ThreadIdentity Profile::ThreadOf(const Context& context) {
+uint64_t Profile::BehalfKey(AddressSpaceId space) const {
+  const std::optional<DomainId> behalf = options_.behalf_of(space);
+  return behalf ? uint64_t{behalf->value} + 1 : 0;
+}
+
+const Profile::KnownThread& Profile::ThreadOf(const Context& context, DomainId domain, Tsc when) {
   if (context.thread >= thread_of_.size()) thread_of_.resize(size_t{context.thread} + 1);
-  std::optional<ThreadIdentity>& identity = thread_of_[context.thread];
-  if (!identity) identity = options_.threads->IdentityOf(context.thread);
-  return *identity;
+  std::optional<KnownThread>& known = thread_of_[context.thread];
+  if (!known) {
+    known = KnownThread{options_.threads->IdentityOf(context.thread)};
+    const uint32_t pid = known->identity.pid;
+    if (Has(Dimension::kBehalf) && pid != 0) {
+      known->behalf = BehalfKey(options_.space_of(domain, pid, when));
+    }
+  }
+  return *known;
 }
 
 void Profile::PutPlace(const PlacedSample& placed, VcpuRef vcpu, const Place& place,
@@ -65,11 +77,12 @@ void Profile::PutPlace(const PlacedSample& placed, VcpuRef vcpu, const Place& pl
   layout.PutContext(place.context, key);
   layout.Put(Dimension::kPcpu, place.pcpu.value, key);
   if (!by_thread_) return;
-  const ThreadIdentity thread = ThreadOf(place.context);
-  layout.Put(Dimension::kThread, thread.thread, key);
-  layout.Put(Dimension::kContainer, thread.container, key);
+  const KnownThread& thread = ThreadOf(place.context, vcpu.domain, placed.when.begin);
+  layout.Put(Dimension::kThread, thread.identity.thread, key);
+  layout.Put(Dimension::kContainer, thread.identity.container, key);
   if (placed.sample->space.value == 0) {
-    layout.Put(Dimension::kProcess, kFirstProcessOfThread + thread.process, key);
+    layout.Put(Dimension::kProcess, kFirstProcessOfThread + thread.identity.process, key);
+    layout.Put(Dimension::kBehalf, thread.behalf, key);
   }
 }
 
@@ -155,8 +168,7 @@ RowKey Profile::KeyOf(const PlacedSample& placed) {
     layout.Put(Dimension::kFunction, names.function, key);
   }
   if (Has(Dimension::kBehalf)) {
-    const std::optional<DomainId> behalf = options_.behalf_of(placed.sample->space);
-    layout.Put(Dimension::kBehalf, behalf ? uint64_t{behalf->value} + 1 : 0, key);
+    layout.Put(Dimension::kBehalf, BehalfKey(placed.sample->space), key);
   }
   if (Has(Dimension::kLine)) layout.Put(Dimension::kLine, LineOf(placed), key);
   if (Has(Dimension::kStack)) layout.Put(Dimension::kStack, stacks_.Add(placed, resolver_), key);

@@ -47,6 +47,9 @@ struct ProfileOptions {
   std::function<std::string(const PlacedSample&)> line_of{};
   // Returns the domain on whose behalf a process works. Asked only where rows are by that.
   std::function<std::optional<DomainId>(AddressSpaceId)> behalf_of{};
+  // Returns the memory of a domain's process by its pid. Asked only for the processes of `threads`
+  // where rows are by behalf.
+  std::function<AddressSpaceId(DomainId, uint32_t pid, Tsc)> space_of{};
   // Says what contexts' threads stand for; null: nothing is known of threads. Outlives the profile.
   const ThreadSource* threads = nullptr;
   InlinedAt inlined_at{};       // StackOptions
@@ -143,8 +146,15 @@ class Profile : public PlacingObserver {
   // Sets what depends on the sample's place, which is time of `vcpu`.
   void PutPlace(const PlacedSample& placed, VcpuRef vcpu, const Place& place,
                 const KeyLayout& layout, RowKey& key);
-  // Returns what the context's thread stands for.
-  ThreadIdentity ThreadOf(const Context& context);
+  // What a context's thread stands for.
+  struct KnownThread {
+    ThreadIdentity identity;
+    uint64_t behalf = 0;  // as in keys of rows
+  };
+  // Returns what the thread stands for. `domain` is its domain, `when` an instant at which it ran.
+  const KnownThread& ThreadOf(const Context& context, DomainId domain, Tsc when);
+  // Returns the value in keys for the domain on whose behalf the process works.
+  [[nodiscard]] uint64_t BehalfKey(AddressSpaceId space) const;
   // Adds the sample to the totals of the rows that its stack's functions are of. `key` is the
   // sample's own.
   void AddToTotals(const PlacedSample& placed, const RowKey& key, Cluster& cluster);
@@ -215,7 +225,7 @@ class Profile : public PlacingObserver {
   absl::flat_hash_map<uint32_t, Names> names_of_function_;
   std::vector<std::vector<Member>> members_;  // by number of the stack
   absl::flat_hash_map<CodeLocation, uint32_t> line_of_code_;
-  std::vector<std::optional<ThreadIdentity>> thread_of_;  // by Context::thread
+  std::vector<std::optional<KnownThread>> thread_of_;  // by Context::thread
   absl::flat_hash_map<std::string, double> unresolved_;
 };
 

@@ -17,11 +17,13 @@ struct ThreadSwitch {
   uint32_t thread = 0;  // Context::thread from then on
 };
 
-// What rows tell apart of a thread. Each is a number of its kind, over all domains; 0: not known.
+// What rows tell apart of a thread. Each but `pid` is a number of its kind, over all domains; 0:
+// not known.
 struct ThreadIdentity {
   uint32_t thread = 0;
   uint32_t process = 0;
   uint32_t container = 0;  // where the thread was then
+  uint32_t pid = 0;        // the process's number in its domain's kernel
 };
 
 class ThreadSource {

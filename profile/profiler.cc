@@ -186,6 +186,9 @@ absl::StatusOr<ProfileResults> Profiler::Run(correlate::PipelineObserver* observ
   const auto behalf_of = [this](AddressSpaceId process) {
     return processes_ == nullptr ? std::nullopt : processes_->BehalfOf(process);
   };
+  const auto space_of = [this](DomainId domain, uint32_t pid, Tsc when) {
+    return processes_ == nullptr ? AddressSpaceId() : processes_->SpaceOf(domain, pid, when);
+  };
   correlate::InlinedAt inlined_at;
   if (request_.columns.with_inlined) {
     inlined_at = [&frames_at](const correlate::CodeLocation& at) {
@@ -203,6 +206,7 @@ absl::StatusOr<ProfileResults> Profiler::Run(correlate::PipelineObserver* observ
                             .nmi_exit_reason = nmi_exit_reason,
                             .line_of = line_of,
                             .behalf_of = behalf_of,
+                            .space_of = space_of,
                             .threads = request_.threads,
                             .inlined_at = inlined_at,
                             .fold_recursion = request_.columns.fold_recursion,
@@ -218,6 +222,7 @@ absl::StatusOr<ProfileResults> Profiler::Run(correlate::PipelineObserver* observ
                              .nmi_exit_reason = nmi_exit_reason,
                              .line_of = line_of,
                              .behalf_of = behalf_of,
+                             .space_of = space_of,
                              .threads = request_.threads,
                              .inlined_at = inlined_at,
                              .fold_recursion = request_.columns.fold_recursion,

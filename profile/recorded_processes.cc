@@ -101,9 +101,12 @@ void RecordedProcesses::Take(const ProcessRecord& record) {
       child.maps = std::move(maps);
       return;
     }
-    case ProcessEntryType::kBehalf:
-      Newest(record).behalf = record.behalf;
+    case ProcessEntryType::kBehalf: {
+      // Another source may have recorded later programs of the process before.
+      const AddressSpaceId space = SpaceOf(record.domain, record.pid, record.when);
+      (space.value != 0 ? spaces_[space.value] : Newest(record)).behalf = record.behalf;
       return;
+    }
     case ProcessEntryType::kFileId:
       SetLaterId(record);
       return;

@@ -24,6 +24,7 @@
 #include "sampler/session_lock.h"
 #include "sampler/signals.h"
 #include "sampler/sources.h"
+#include "sampler/xen/behalf.h"
 #include "sampler/xen/domain_monitor.h"
 #include "sampler/xen/host.h"
 #include "sampler/xen/livepatch_monitor.h"
@@ -300,8 +301,8 @@ absl::Status Recorder::PrepareSampling(const SampleRequest& samples) {
 }
 
 absl::Status Recorder::PrepareThreads() {
-  absl::StatusOr<std::unique_ptr<FtraceSource>> source =
-      FtraceSource::Open({}, ReadTsc, [] { return ReadRunningThreads(); });
+  absl::StatusOr<std::unique_ptr<FtraceSource>> source = FtraceSource::Open(
+      {.behalf_of = FindBehalfByXenstore()}, ReadTsc, [] { return ReadRunningThreads(); });
   if (!source.ok()) return InContext(source.status(), "--threads");
   AddSource(*std::move(source));
   return absl::OkStatus();

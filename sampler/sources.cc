@@ -179,15 +179,6 @@ absl::StatusOr<std::unique_ptr<Source>> OpenVcpu(const SampleRequest& request,
   return VcpuSource::Open(vcpu, std::move(calls), std::move(memory), ReadTsc);
 }
 
-// Returns what finds the domain on whose behalf a process of dom0 works; empty without xenstore.
-decltype(PerfRequest::behalf_of) BehalfOf() {
-  absl::StatusOr<std::shared_ptr<DomainDirectory>> domains = DomainDirectory::Open();
-  if (!domains.ok()) return {};
-  const BehalfFinder finder(
-      [domains = *std::move(domains)](DomainId id) { return domains->DeviceModelOf(id); });
-  return [finder](uint32_t pid, std::string_view name) { return finder.Find(pid, name); };
-}
-
 absl::StatusOr<std::unique_ptr<PerfSource>> OpenPerf(const SampleRequest& request,
                                                      const RecordingInfo& info,
                                                      size_t first_event) {
@@ -201,7 +192,7 @@ absl::StatusOr<std::unique_ptr<PerfSource>> OpenPerf(const SampleRequest& reques
   perf.first_event = static_cast<uint8_t>(first_event);
   perf.clock_hz = info.host.clock_hz;
   if (request.drain_interval) perf.drain_interval = *request.drain_interval;
-  perf.behalf_of = BehalfOf();
+  perf.behalf_of = FindBehalfByXenstore();
   std::unique_ptr<PerfCalls> calls = LinuxPerfCalls();
   perf.vpmu_problems = VpmuProblems(ReadVpmuSetup(calls->VpmuMode(), info.host.pcpus));
   return PerfSource::Open(perf, std::move(calls), [] { return ReadRunningProcesses(); });

@@ -92,7 +92,8 @@ uint32_t ThreadSwitches::NumberOf(ThreadRef thread) {
       .process = number_in(process_numbers_,
                            std::tuple(thread.domain, is_known, is_known ? process : thread.thread),
                            processes_),
-      .container = container};
+      .container = container,
+      .pid = domains_[thread.domain].processes()[process].pid};
   const std::lock_guard lock(mutex_);
   const auto number = static_cast<uint32_t>(identities_.size());
   identities_.push_back(identity);

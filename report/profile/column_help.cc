@@ -30,7 +30,8 @@ constexpr std::array kProfile = {
     ColumnHelp{"container", "the container or service of the thread, by its cgroup; -: none"},
     ColumnHelp{"behalf",
                "the domain on whose behalf the process of dom0 works: as its device model, or as a "
-               "thread of a back end; -: none, or not known"},
+               "thread of a back end; Xen's samples: the process for whose vCPU it worked (record "
+               "--threads); -: none, or not known"},
     ColumnHelp{"image", "the program, module or kernel that contains the function"},
     ColumnHelp{"function", "the sampled function; in brackets: the reason why it has no name"},
     ColumnHelp{"address", "the exact address"},

@@ -33,6 +33,36 @@ constexpr size_t kMaxPagesPerRead = 1024;
 
 }  // namespace
 
+void AddThreads(std::span<const RunningThread> threads, recording::ProcessChunk& chunk) {
+  for (const RunningThread& thread : threads) {
+    recording::ProcessEntry entry;
+    entry.type = static_cast<uint8_t>(recording::ProcessEntryType::kThread);
+    entry.flags = recording::kAtStart;
+    entry.pid = thread.pid;
+    entry.tid = thread.tid;
+    chunk.Add(entry, nullptr, thread.name);
+    if (thread.pid != thread.tid || thread.cgroup.empty()) continue;
+    entry.type = static_cast<uint8_t>(recording::ProcessEntryType::kCgroup);
+    chunk.Add(entry, nullptr, thread.cgroup);
+  }
+}
+
+void AddBehalf(std::span<const RunningThread> threads, const BehalfOf& behalf_of, Tsc when,
+               recording::ProcessChunk& chunk) {
+  if (!behalf_of) return;
+  for (const RunningThread& thread : threads) {
+    if (thread.pid != thread.tid) continue;
+    const std::optional<DomainId> domain = behalf_of(thread.pid, thread.name);
+    if (!domain) continue;
+    recording::ProcessEntry entry;
+    entry.type = static_cast<uint8_t>(recording::ProcessEntryType::kBehalf);
+    entry.pid = entry.tid = thread.pid;
+    entry.parent = domain->value;
+    entry.when = when.value;
+    chunk.Add(entry, nullptr, "");
+  }
+}
+
 absl::StatusOr<std::unique_ptr<FtraceSource>> FtraceSource::Open(
     const FtraceRequest& request, std::function<Tsc()> read_tsc,
     std::function<std::vector<RunningThread>()> running) {
@@ -86,18 +116,17 @@ absl::Status FtraceSource::Start() {
 
 void FtraceSource::WriteRunning(recording::SampleWriter& writer) {
   recording::ProcessChunk chunk;
-  for (const RunningThread& thread : std::exchange(threads_, {})) {
-    recording::ProcessEntry entry;
-    entry.type = static_cast<uint8_t>(recording::ProcessEntryType::kThread);
-    entry.flags = recording::kAtStart;
-    entry.pid = thread.pid;
-    entry.tid = thread.tid;
-    chunk.Add(entry, nullptr, thread.name);
-    if (thread.pid != thread.tid || thread.cgroup.empty()) continue;
-    entry.type = static_cast<uint8_t>(recording::ProcessEntryType::kCgroup);
-    chunk.Add(entry, nullptr, thread.cgroup);
-  }
+  AddThreads(threads_, chunk);
+  AddBehalf(threads_, request_.behalf_of, read_tsc_(), chunk);
+  threads_.clear();
   writer.Append(request_.domain, chunk);
+}
+
+void FtraceSource::WriteBehalf(recording::SampleWriter& writer) {
+  if (!request_.behalf_of) return;
+  recording::ProcessChunk chunk;
+  AddBehalf(running_(), request_.behalf_of, read_tsc_(), chunk);
+  if (!chunk.empty()) writer.Append(request_.domain, chunk);
 }
 
 absl::StatusOr<double> FtraceSource::Read(Cpu& cpu, bool all, recording::SampleWriter& writer) {
@@ -156,6 +185,7 @@ absl::Status FtraceSource::OnDomainCreated(const recording::DomainInfo& /*domain
 absl::Status FtraceSource::Stop(recording::SampleWriter& writer) {
   if (!instance_) return absl::OkStatus();
   XENOSCOPE_RETURN_IF_ERROR(instance_->TurnOff());
+  WriteBehalf(writer);
   // Nothing is added any more, so this ends.
   for (double fill = 1; fill > 0;) {
     fill = 0;

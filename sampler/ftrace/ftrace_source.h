@@ -8,15 +8,18 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/file.h"
+#include "recording/sample_writer.h"
 #include "sampler/drain_timer.h"
 #include "sampler/ftrace/trace_instance.h"
 #include "sampler/running_processes.h"
 #include "sampler/source.h"
+#include "sampler/xen/behalf.h"
 
 namespace xenoscope::sampler {
 
@@ -24,7 +27,14 @@ struct FtraceRequest {
   DomainId domain = kDom0;    // domain that this Linux is
   uint32_t buffer_kb = 4096;  // size of each CPU's buffer
   std::chrono::nanoseconds drain_interval = std::chrono::milliseconds(100);
+  BehalfOf behalf_of{};
 };
+
+// Adds the threads that exist when recording begins, and their processes' cgroups.
+void AddThreads(std::span<const RunningThread> threads, recording::ProcessChunk& chunk);
+// Adds the domains on whose behalf the threads' processes work, as it is at `when`.
+void AddBehalf(std::span<const RunningThread> threads, const BehalfOf& behalf_of, Tsc when,
+               recording::ProcessChunk& chunk);
 
 class FtraceSource final : public Source {
  public:
@@ -74,8 +84,10 @@ class FtraceSource final : public Source {
         timer_(request.drain_interval) {}
 
   absl::Status EnableEvents();
-  // Adds the threads that exist.
+  // Writes the threads that exist.
   void WriteRunning(recording::SampleWriter& writer);
+  // Writes on whose behalf processes work that have begun since.
+  void WriteBehalf(recording::SampleWriter& writer);
   // Reads the pages that are full, and with `all` the one that is being filled too. Returns their
   // part of the buffer, in [0, 1].
   absl::StatusOr<double> Read(Cpu& cpu, bool all, recording::SampleWriter& writer);

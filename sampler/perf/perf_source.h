@@ -37,6 +37,7 @@
 #include "sampler/running_processes.h"
 #include "sampler/source.h"
 #include "sampler/stacked_chunk.h"
+#include "sampler/xen/behalf.h"
 
 namespace xenoscope::sampler {
 
@@ -65,9 +66,7 @@ struct PerfRequest {
   size_t ring_pages = 0;
   // With stacks: limit of the pages of all CPUs, beyond 64 for each.
   size_t most_ring_pages = 65536;
-  // Returns the domain on whose behalf the process with this first thread's name works; empty: none
-  // does.
-  std::function<std::optional<DomainId>(uint32_t pid, std::string_view name)> behalf_of{};
+  BehalfOf behalf_of{};
   std::vector<std::string> vpmu_problems{};  // what keeps Xen's vPMU from sampling what it should
 };
 

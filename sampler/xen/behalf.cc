@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
 #include <system_error>
 
+#include "absl/status/statusor.h"
 #include "sampler/small_file.h"
+#include "sampler/xen/host.h"
 
 namespace xenoscope::sampler {
 namespace {
@@ -84,6 +87,14 @@ std::optional<DomainId> BehalfFinder::Find(uint32_t pid, std::string_view name) 
   const std::optional<std::string> line = ReadSmallFile(FileOf(pid, "cmdline"));
   const std::optional<DomainId> domain = line ? DomainInCommandLine(*line) : std::nullopt;
   return domain && device_model_of_(*domain) == pid ? domain : std::nullopt;
+}
+
+BehalfOf FindBehalfByXenstore() {
+  absl::StatusOr<std::shared_ptr<DomainDirectory>> domains = DomainDirectory::Open();
+  if (!domains.ok()) return {};
+  const BehalfFinder finder(
+      [domains = *std::move(domains)](DomainId id) { return domains->DeviceModelOf(id); });
+  return [finder](uint32_t pid, std::string_view name) { return finder.Find(pid, name); };
 }
 
 }  // namespace xenoscope::sampler

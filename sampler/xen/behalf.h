@@ -17,6 +17,10 @@ namespace xenoscope::sampler {
 // nothing if the domain has none.
 using DeviceModelOf = std::function<std::optional<uint32_t>(DomainId)>;
 
+// Returns the domain on whose behalf the process with this first thread's name works; empty: that
+// is known of no process.
+using BehalfOf = std::function<std::optional<DomainId>(uint32_t pid, std::string_view name)>;
+
 class BehalfFinder {
  public:
   // `proc` is where Linux's processes are listed.
@@ -35,6 +39,9 @@ class BehalfFinder {
   DeviceModelOf device_model_of_;
   std::string proc_;
 };
+
+// Returns what finds it by xenstore; empty where xenstore does not answer.
+[[nodiscard]] BehalfOf FindBehalfByXenstore();
 
 // Returns the domain that a thread of a back end is named after: "2.xvda-0" of xen-blkback and
 // "vif2.0-q0-guest" of xen-netback (Linux 6.1, drivers/block/xen-blkback/xenbus.c,

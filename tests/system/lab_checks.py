@@ -995,6 +995,24 @@ def check_rounds(lab, which, domain):
     check_causes(lab, vcpu["port_eip"], "io_read 0x1f0 (IDE)", "read_disk")
 
 
+def check_behalf_of_threads(lab):
+    """Samples of xenoprof are on behalf of the domain whose process dom0's kernel had put on the vCPU."""
+    report = lab.report("--by", "domain,behalf,process,mode", which="behalf")
+    lab.check_accounting(report, "behalf")
+    rows = [row for row in report["rows"] if row["domain"] == "Domain-0"]
+    for behalf, process in ("devices", "xen-qemu-system"), ("web", "xen-qemu-system"), ("db", "3.xvda-0"):
+        of = [row for row in rows if row["behalf"] == behalf]
+        lab.check(all(row["process"].startswith(process) for row in of),
+                  f"behalf: processes that work for {behalf} begin with {process}")
+        for in_xen in False, True:
+            samples = sum(row["samples"] for row in of if (row["mode"] == "xen") == in_xen)
+            lab.check(samples > 10, f"behalf: {samples:.0f} samples of them {'in Xen' if in_xen else 'in dom0'}")
+    lab.check(all(row["behalf"] == "-" for row in rows if not
+                  row["process"].startswith(("xen-qemu-system", "3.xvda"))), "behalf: other processes work for none")
+    guests = [row for row in report["rows"] if row["domain"] != "Domain-0"]
+    lab.check(all(row["behalf"] == "-" for row in guests), "behalf: guests work for none")
+
+
 def hvm(lab):
     """HVM guests with device models: each access of a device is there, with the code that caused it."""
     for which in "devices", "linux":
@@ -1021,6 +1039,7 @@ def hvm(lab):
         lab.check(top["samples"] > 20, f"perf: {top['samples']:.0f} samples of it")
     lab.check(all(row["behalf"] == "-" for row in report["rows"] if not
                   row["process"].startswith(("xen-qemu-system", "3.xvda"))), "perf: other processes work for none")
+    check_behalf_of_threads(lab)
     check_xen_is_quiet(lab)
 
 

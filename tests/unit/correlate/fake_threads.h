@@ -13,7 +13,8 @@
 
 namespace xenoscope::correlate {
 
-// Each thread is a process of its own, and the threads 2 n - 1 and 2 n are of the container n.
+// Each thread n is a process of its own, with the pid 100 + n, and the threads 2 n - 1 and 2 n are
+// of the container n.
 class FakeThreads final : public ThreadSource {
  public:
   explicit FakeThreads(std::vector<ThreadSwitch> switches = {}) : switches_(std::move(switches)) {}
@@ -22,7 +23,7 @@ class FakeThreads final : public ThreadSource {
     return switches_[next_++];
   }
   [[nodiscard]] ThreadIdentity IdentityOf(uint32_t thread) const override {
-    return {thread, thread, (thread + 1) / 2};
+    return {thread, thread, (thread + 1) / 2, thread == 0 ? 0 : 100 + thread};
   }
   [[nodiscard]] std::string ThreadName(uint32_t thread) const override {
     return fmt::format("t{}", thread);

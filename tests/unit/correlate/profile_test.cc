@@ -136,8 +136,8 @@ TEST_F(ProfileTest, SwitchesAreXensTimeOfTheVcpuThatStarts) {
               UnorderedElementsAre("d1 xen 5.00 500", "d2 kernel 30.00 750", "d2 xen 10.00 250"));
 }
 
-// Of d2's 1000 cycles, 300 are switches from d1, which has a sample there, and 100 from a domain that
-// is not sampled: nothing shows whose code ran in these.
+// Of d2's 1000 cycles, 300 are switches from d1, which has a sample there, and 100 from a domain
+// that is not sampled: nothing shows whose code ran in these.
 TEST_F(ProfileTest, SwitchesFromDomainsWithoutSamplesAreNotOfTheOthers) {
   const auto rows = [&](ContextKind rest) {
     Profile profile({{Dimension::kExit}, true, 0}, resolver_);
@@ -422,6 +422,35 @@ TEST_F(ProfileTest, ProcessesAreThoseOfThreadsWhereSamplesDoNotKnowThem) {
   ASSERT_EQ(result.rows.size(), 2U);
   for (const ProfileRow& row : result.rows) {
     EXPECT_EQ(row.process_of_thread, row.process.value == 7 ? "" : "p5");
+  }
+}
+
+// The thread 1 is of a process that works for d1; it has three quarters of the time and half of
+// the samples of the two threads. Then there is time of which no thread is known.
+TEST_F(ProfileTest, BehalfIsThatOfTheThreadsProcess) {
+  const FakeThreads threads;
+  ProfileOptions options{{Dimension::kBehalf}, true, 0};
+  options.threads = &threads;
+  options.space_of = [](DomainId domain, uint32_t pid, Tsc) {
+    return AddressSpaceId{domain == kDom0 ? pid : 0};
+  };
+  options.behalf_of = [](AddressSpaceId space) {
+    return space.value == 101 ? std::optional(kD1.domain) : std::nullopt;
+  };
+  Profile profile(options, resolver_);
+  constexpr VcpuRef kDom0V0{kDom0, {}};
+  profile.OnTraced(kDom0V0, GuestOf(1), {3000});
+  profile.OnTraced(kDom0V0, GuestOf(2), {1000});
+  profile.OnTraced(kDom0V0, GuestOf(0), {1000});
+  for (int i = 0; i < 8; ++i) {
+    Add(profile, kDom0V0, 1000, {{GuestOf(1), {}, 0.5}, {GuestOf(2), {}, 0.5}});
+    Add(profile, kDom0V0, 1000, {{GuestOf(0), {}, 1}});
+  }
+  const ProfileResult result = Finish(profile);
+  ASSERT_EQ(result.rows.size(), 2U);
+  for (const ProfileRow& row : result.rows) {
+    EXPECT_DOUBLE_EQ(row.cycles, row.behalf == kD1.domain ? 3000 : 2000);
+    EXPECT_DOUBLE_EQ(row.samples, row.behalf == kD1.domain ? 4 : 12);
   }
 }
 

@@ -93,6 +93,18 @@ TEST(RecordedProcessesTest, IdOfFileCanFollowItsMaps) {
   EXPECT_EQ(processes->invalid(), 0U);
 }
 
+// As of a source that says it after another one has said what the process ran later.
+TEST(RecordedProcessesTest, BehalfIsOfTheProgramAtItsTime) {
+  FakeRecording made;
+  made.Exec(10, 5, "qemu", kDom0);
+  made.Exec(30, 5, "sh", kDom0);
+  made.Behalf(20, 5, DomainId{7});
+  const auto processes = RecordedProcesses::Read(made.Open());
+  ASSERT_TRUE(processes.ok()) << processes.status();
+  EXPECT_EQ(processes->BehalfOf(processes->SpaceOf(kDom0, 5, Tsc{15})), DomainId{7});
+  EXPECT_EQ(processes->BehalfOf(processes->SpaceOf(kDom0, 5, Tsc{30})), std::nullopt);
+}
+
 TEST(RecordedProcessesTest, ReadNewReadsAppendedRecords) {
   FakeRecording made;
   made.Exec(100, 5, "sh");

@@ -69,12 +69,12 @@ TEST(ThreadSwitches, KnowProcessesAndContainers) {
   std::vector<std::string> lines;
   while (const auto change = threads.Next(trace::OrderedStream::kEnd)) {
     const correlate::ThreadIdentity identity = threads.IdentityOf(change->thread);
-    lines.push_back(fmt::format("{}, {}, {}", threads.ThreadName(identity.thread),
+    lines.push_back(fmt::format("{}, {}, {}, {}", threads.ThreadName(identity.thread),
                                 threads.ProcessName(identity.process),
-                                threads.ContainerName(identity.container)));
+                                threads.ContainerName(identity.container), identity.pid));
   }
-  EXPECT_THAT(lines, ElementsAre("worker (6), nginx (5), shop", "nginx (5), nginx (5), shop",
-                                 "other (9), other, "));
+  EXPECT_THAT(lines, ElementsAre("worker (6), nginx (5), shop, 5", "nginx (5), nginx (5), shop, 5",
+                                 "other (9), other, , 0"));
 }
 
 }  // namespace

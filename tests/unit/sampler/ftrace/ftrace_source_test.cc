@@ -1,0 +1,65 @@
+// What is recorded of the threads that exist.
+#include "sampler/ftrace/ftrace_source.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/mapped_file.h"
+#include "recording/process_reader.h"
+
+namespace xenoscope::sampler {
+namespace {
+
+using recording::ProcessEntryType;
+using ::testing::ElementsAre;
+
+TEST(FtraceSourceTest, RecordsOnWhoseBehalfProcessesWork) {
+  const std::vector<RunningThread> threads{
+      {.pid = 77, .tid = 77, .name = "qemu-system-i38", .cgroup = ""},
+      {.pid = 77, .tid = 78, .name = "3.xvda-0", .cgroup = ""},
+      {.pid = 90, .tid = 90, .name = "3.xvda-0", .cgroup = ""}};
+  const BehalfOf behalf_of = [](uint32_t pid, std::string_view name) {
+    if (pid == 77 && name == "qemu-system-i38") return std::optional(DomainId{4});
+    return name == "3.xvda-0" ? std::optional(DomainId{3}) : std::nullopt;
+  };
+  recording::ProcessChunk chunk;
+  AddThreads(threads, chunk);
+  AddBehalf(threads, behalf_of, Tsc{5}, chunk);
+  const std::string path = std::filesystem::path(testing::TempDir()) / "ftrace_source_test.samples";
+  std::filesystem::remove(path);
+  auto writer = recording::SampleWriter::Create(path);
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  writer->Append(kDom0, chunk);
+  ASSERT_TRUE(writer->Flush().ok());
+  const auto file = MappedFile::Open(path);
+  ASSERT_TRUE(file.ok()) << file.status();
+  auto reader = recording::ProcessReader::Open(file->bytes());
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  std::vector<std::string> lines;
+  while (const auto record = reader->Next()) {
+    if (record->type == ProcessEntryType::kThread) {
+      lines.push_back(fmt::format("{} of {}: {}", record->tid, record->pid, record->text));
+    } else if (record->type == ProcessEntryType::kBehalf) {
+      lines.push_back(fmt::format("{} for {} at {}", record->pid, ToString(record->behalf),
+                                  record->when.value));
+    }
+  }
+  // A thread does not decide for its process.
+  EXPECT_THAT(lines, ElementsAre("77 of 77: qemu-system-i38", "78 of 77: 3.xvda-0",
+                                 "90 of 90: 3.xvda-0", "77 for d4 at 5", "90 for d3 at 5"));
+}
+
+TEST(FtraceSourceTest, WithoutXenstoreNothingIsKnownOfBehalf) {
+  recording::ProcessChunk chunk;
+  AddBehalf(std::vector<RunningThread>{{.pid = 1, .tid = 1, .name = "3.xvda-0", .cgroup = ""}}, {},
+            Tsc{5}, chunk);
+  EXPECT_TRUE(chunk.empty());
+}
+
+}  // namespace
+}  // namespace xenoscope::sampler
