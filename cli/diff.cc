@@ -1,5 +1,6 @@
 // xenoscope diff: where profiles differ from a first one, and whether by more than chance.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
@@ -282,10 +283,8 @@ void AddSelectionOptions(Command command, Options& options) {
                     "Recordings to compare with the first; default: the first itself");
   command
       .AddOption("--by", options.by,
-                 "Columns: any of "
-                 "domain,vcpu,pcpu,mode,exit,subreason,wakeup, "
-                 "thread,process,container,behalf,image,function,"
-                 "line,stack")
+                 fmt::format("Columns, with commas between them: any of {}",
+                             fmt::join(report::ComparableDimensionNames(), ", ")))
       .ShowDefault();
   command
       .AddOption("--per", options.per,

@@ -137,7 +137,7 @@ AddressSpaceId RecordedProcesses::SpaceOf(DomainId domain, uint32_t pid, Tsc whe
 }
 
 std::string RecordedProcesses::NameOf(AddressSpaceId space) const {
-  if (space.value >= spaces_.size()) return "[unknown]";
+  if (space.value >= spaces_.size()) return "-";
   const Space& known = spaces_[space.value];
   return fmt::format("{} ({})", known.name.empty() ? "?" : known.name, known.pid);
 }

@@ -22,12 +22,12 @@ constexpr std::array kProfile = {
     ColumnHelp{
         "process",
         "the process, where the domain's own kernel took the sample, or recorded its threads "
-        "(record --threads)"},
-    ColumnHelp{
-        "thread",
-        "the thread that the domain's kernel had put on the vCPU (record --threads); Xen's "
-        "samples are of the thread for whose vCPU it worked; [unknown]: not recorded, or lost"},
-    ColumnHelp{"container", "the container or service of the thread, by its cgroup; -: none"},
+        "(record --threads); -: not known"},
+    ColumnHelp{"thread",
+               "the thread that the domain's kernel had put on the vCPU (record --threads); Xen's "
+               "samples are of the thread for whose vCPU it worked; -: not recorded, or lost"},
+    ColumnHelp{"container",
+               "the container or service of the thread, by its cgroup; -: none, or not known"},
     ColumnHelp{"behalf",
                "the domain on whose behalf the process of dom0 works: as its device model, or as a "
                "thread of a back end; Xen's samples: the process for whose vCPU it worked (record "

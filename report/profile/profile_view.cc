@@ -14,7 +14,6 @@
 #include <span>
 #include <utility>
 
-#include "absl/strings/str_split.h"
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/mode.h"
@@ -22,6 +21,7 @@
 #include "report/exit_names.h"
 #include "report/findings/findings_view.h"
 #include "report/profile/check_notes.h"
+#include "report/profile/dimension_names.h"
 #include "report/table/table_csv.h"
 #include "report/table/table_json.h"
 #include "trace/exit_name.h"
@@ -37,10 +37,6 @@ using correlate::ProfileRow;
 using correlate::UnplacedReason;
 using nlohmann::ordered_json;
 
-constexpr std::array<std::string_view, correlate::kDimensions> kDimensionNames = {
-    "domain",  "vcpu",    "pcpu",  "mode",    "exit",      "image",   "function",
-    "address", "process", "stack", "placing", "subreason", "waiting", "line",
-    "wakeup",  "behalf",  "page",  "thread",  "container"};
 // The columns after those of the dimensions, in their order.
 constexpr std::array<std::string_view, 10> kFigures = {
     "samples",     "share",     "low",        "high",          "cycles",
@@ -92,7 +88,7 @@ Cell DimensionCell(const ProfileReport& report, const ProfileRow& row, Dimension
       return uint64_t{row.address};
     case Dimension::kProcess:
       if (row.process.value != 0) return report.process_name(row.process);
-      return row.process_of_thread.empty() ? std::string("[unknown]") : row.process_of_thread;
+      return row.process_of_thread.empty() ? std::string("-") : row.process_of_thread;
     case Dimension::kStack:
       return fmt::format("{}", fmt::join(StackNames(report, row), ";"));
     case Dimension::kPlacing:
@@ -110,7 +106,7 @@ Cell DimensionCell(const ProfileReport& report, const ProfileRow& row, Dimension
     case Dimension::kBehalf:
       return row.behalf ? DomainLabel(report, *row.behalf) : std::string("-");
     case Dimension::kThread:
-      return row.thread.empty() ? std::string("[unknown]") : row.thread;
+      return row.thread.empty() ? std::string("-") : row.thread;
     case Dimension::kContainer:
       return row.container.empty() ? std::string("-") : row.container;
   }
@@ -480,24 +476,6 @@ std::string Foot(const ProfileReport& report) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<Dimension>> ParseDimensions(const std::string& names) {
-  std::vector<Dimension> dimensions;
-  const std::vector<std::string> words = absl::StrSplit(names, ',');
-  for (const std::string& name : words) {
-    const auto* const found = std::find(kDimensionNames.begin(), kDimensionNames.end(), name);
-    if (found == kDimensionNames.end()) {
-      return InvalidError("there is no column '{}'; choose from {}", name,
-                          fmt::join(kDimensionNames, ","));
-    }
-    const auto dimension = static_cast<Dimension>(found - kDimensionNames.begin());
-    if (std::find(dimensions.begin(), dimensions.end(), dimension) != dimensions.end()) {
-      return InvalidError("column '{}' is named twice; name it once", name);
-    }
-    dimensions.push_back(dimension);
-  }
-  return dimensions;
-}
-
 std::string ContextName(const ProfileReport& report, Context context) {
   switch (context.kind) {
     case ContextKind::kRunning:
@@ -520,10 +498,6 @@ std::string ContextName(const ProfileReport& report, Context context) {
   }
   if (report.exit_name) return report.exit_name(context.reason);
   return trace::ExitName(report.vendor, context.nested, context.reason);
-}
-
-std::string_view ToString(Dimension dimension) {
-  return kDimensionNames.at(static_cast<size_t>(dimension));
 }
 
 std::string_view PlacementDescription(Placement placement) {

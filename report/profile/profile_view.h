@@ -17,6 +17,7 @@
 #include "findings/finding.h"
 #include "profile/code_lines.h"
 #include "profile/profile_results.h"
+#include "report/profile/dimension_names.h"
 #include "report/table/table.h"
 #include "report/table/table_text.h"
 #include "trace/names.h"
@@ -57,10 +58,6 @@ struct ProfileSelection {
   double threshold = 0;  // minimum share, 0 to 1
 };
 
-// Parses names of dimensions that are separated by commas, as in --by. Errors (InvalidArgument): an
-// unknown name; a name twice.
-absl::StatusOr<std::vector<correlate::Dimension>> ParseDimensions(const std::string& names);
-std::string_view ToString(correlate::Dimension dimension);
 // Returns the text of a column of exits: "guest", "VMEXIT_CPUID".
 std::string ContextName(const ProfileReport& report, correlate::Context context);
 

@@ -283,7 +283,7 @@ def threads(lab):
     samples = lab.report("--by", "domain,thread")["rows"]
     of_dom0 = {row["thread"]: row for row in samples if row["domain"] == "Domain-0"}
     every = sum(row["samples"] for row in of_dom0.values())
-    unknown = sum(row["samples"] for name, row in of_dom0.items() if name == "[unknown]")
+    unknown = sum(row["samples"] for name, row in of_dom0.items() if name == "-")
     lab.check(every > 500 and unknown <= 0.01 * every, f"{unknown} of {every} samples of dom0 have no thread")
     # The recorder's first thread works before samples are taken, and after.
     recorder = max(rows, key=lambda row: row["guest_s"] if row["tid"] == row["pid"] else 0)["process"]

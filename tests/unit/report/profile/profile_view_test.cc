@@ -306,8 +306,8 @@ TEST(Dimensions, HaveTheNamesOfTheCommandLine) {
               ElementsAre(Dimension::kFunction, Dimension::kDomain));
   EXPECT_EQ(ParseDimensions("domain,functions").status().message(),
             "there is no column 'functions'; choose from "
-            "domain,vcpu,pcpu,mode,exit,image,function,address,process,stack,placing,"
-            "subreason,waiting,line,wakeup,behalf,page,thread,container");
+            "domain,vcpu,pcpu,mode,exit,subreason,waiting,wakeup,thread,process,container,behalf,"
+            "image,function,line,address,page,stack,placing");
   EXPECT_EQ(ParseDimensions("mode,mode").status().message(),
             "column 'mode' is named twice; name it once");
   EXPECT_TRUE(IsSortKey({Dimension::kExit}, "exit"));
