@@ -1,5 +1,6 @@
 // xenoscope report: which functions of which domain the time went to.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -153,6 +154,13 @@ absl::Status WriteProfile(const Options& options, const std::vector<Dimension>& 
   return WriteOutput(options.output, text);
 }
 
+// Whether the report is a tree with subtotals: those of all samples, not of chosen rows, and not of
+// functions with what they called.
+bool ShowsTree(const Options& options, const std::vector<Dimension>& by) {
+  return options.format == "text" && options.filters.empty() && !options.children &&
+         by.size() > 2 && by.front() == Dimension::kDomain;
+}
+
 absl::Status ProfileReport(const ProfileSource& source, const Options& options,
                            const report::TextStyle& style) {
   const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
@@ -169,6 +177,7 @@ absl::Status ProfileReport(const ProfileSource& source, const Options& options,
     columns.by.insert(columns.by.begin(), Dimension::kDomain);
   }
   AddFilterColumns(options, columns.by);
+  columns.with_subtotals = ShowsTree(options, columns.by);
   report::ProfileReport out;
   if (format.name == report::kPerfetto) {
     return WritePerfetto(source, options.profile, std::move(columns), options.output, out);
@@ -351,12 +360,12 @@ void AddSelectionOptions(Command command, Options& options) {
                  "auto: recorded samples if there are any")
       .OneOf({"auto", "recorded", "trace"})
       .ShowDefault();
-  command.AddOption(
-      "--by", options.by,
-      "Columns: any of domain,vcpu,pcpu,mode,exit,subreason,waiting,wakeup, "
-      "thread,process,container,behalf,image,function,line,address,page,stack,placing; "
-      "default: "
-      "domain,mode,function, and more for some formats");
+  command
+      .AddOption("--by", options.by,
+                 fmt::format("Columns, with commas between them: any of {}; default: "
+                             "domain,mode,function, and more for some formats. Text shows two or "
+                             "more columns after domain as a tree with subtotals",
+                             fmt::join(report::DimensionNames(), ", ")));
   command
       .AddOption("-d,--domain", options.domains,
                  "Only these domains, by name or number; shares stay parts of all time")

@@ -56,6 +56,8 @@ class EventSums {
   // For rows of any number and `events` events.
   explicit EventSums(size_t events) : events_(events), all_(MakeSums()) {}
 
+  [[nodiscard]] size_t events() const { return events_; }
+
   // Adds samples of the event to the cluster at hand. O(1).
   void Add(uint32_t row, size_t event, double samples);
   // Ends the cluster. O(its rows * events^2).

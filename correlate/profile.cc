@@ -20,9 +20,6 @@ VcpuRef UnpackVcpu(uint64_t packed) {
   return {DomainId{static_cast<uint16_t>(packed >> 32U)}, VcpuId{static_cast<uint32_t>(packed)}};
 }
 
-// The first number of rows with totals among those of StratumUnions.
-constexpr uint32_t kFirstTotal = uint32_t{1} << 31;
-
 // Processes of samples are numbered as the samples have them, those of threads from here on.
 constexpr uint64_t kFirstProcessOfThread = uint64_t{1} << 32;
 
@@ -44,12 +41,14 @@ Profile::Profile(ProfileOptions options, Resolver& resolver)
       stacks_({.by_address = Has(Dimension::kAddress),
                .fold_recursion = options_.fold_recursion,
                .inlined_at = options_.inlined_at}) {
-  has_unions_ = !Has(Dimension::kExit) && !Has(Dimension::kSubreason) &&
-                !Has(Dimension::kWaiting) && !Has(Dimension::kWakeup);
+  if (options_.subtotals) MakeLevels();
+  has_unions_ = sums_.rows.has_unions || std::ranges::any_of(levels_, [](const Level& level) {
+                  return level.sums.has_unions;
+                });
   by_thread_ =
       options_.threads != nullptr && (Has(Dimension::kThread) || Has(Dimension::kContainer) ||
                                       Has(Dimension::kProcess) || Has(Dimension::kBehalf));
-  by_place_ = !has_unions_ || by_thread_ || Has(Dimension::kPcpu);
+  by_place_ = !sums_.rows.has_unions || by_thread_ || Has(Dimension::kPcpu);
 }
 
 uint64_t Profile::BehalfKey(AddressSpaceId space) const {
@@ -210,7 +209,7 @@ void Profile::AddToTotals(const PlacedSample& placed, const RowKey& key, Cluster
     const uint32_t stratum = StratumOf(vcpu, place.context);
     for (const uint32_t row : total_rows_) {
       cluster.total_weights.push_back(
-          {PartOf(sums_.totals, row, vcpu, stratum, kFirstTotal), place.weight * count});
+          {PartOf(sums_.totals, row, vcpu, stratum), place.weight * count});
     }
   }
   total_rows_.clear();
@@ -242,9 +241,8 @@ void Profile::OnPlaced(const PlacedSample& placed) {
     }
     if (event != 0) continue;
     const uint32_t stratum = StratumOf(vcpu, place.context);
-    cluster.weights.push_back({PartOf(sums_.rows, *row, vcpu, stratum, /*first_union=*/0),
-                               placed.mode() == Mode::kXen, place.weight * count,
-                               place.length * count});
+    cluster.weights.push_back({PartOf(sums_.rows, *row, vcpu, stratum), placed.mode() == Mode::kXen,
+                               place.weight * count, place.length * count});
   }
   if (options_.totals) AddToTotals(placed, key, cluster);
 }
@@ -261,13 +259,12 @@ Profile::Cluster& Profile::ClusterOf(VcpuRef vcpu, uint64_t number) {
   return oldest;
 }
 
-uint32_t Profile::PartOf(RowSums& rows, uint32_t row, VcpuRef vcpu, uint32_t stratum,
-                         uint32_t first_union) {
+uint32_t Profile::PartOf(RowSums& rows, uint32_t row, VcpuRef vcpu, uint32_t stratum) {
   const uint32_t number = rows.PartOf(row, stratum);
   Part& part = rows.parts[number];
-  if (part.union_number == StratumUnions::kNone &&
+  if (rows.has_unions && part.union_number == StratumUnions::kNone &&
       sums_.strata.all[stratum].of_vcpu != StratumUnions::kNone) {
-    part.union_number = sums_.strata.unions.UnionNumber(first_union + row, vcpu);
+    part.union_number = sums_.strata.unions.UnionNumber(rows.first_union + row, vcpu);
     union_scratch_.resize(std::max<size_t>(union_scratch_.size(), part.union_number + 1));
   }
   return number;
@@ -279,10 +276,15 @@ void Profile::Close(VcpuRef vcpu, uint32_t domain, Cluster& cluster) {
   ++closed_;
   const double n = SumCluster(cluster);
   SumTotals(cluster);
+  SumLevels();
   sums_.cluster_squares[vcpu] += n * n;
   if (has_unions_) AddToUnions(vcpu);
   AddToModes(vcpu, cluster);
   AddToParts(sums_.totals, total_parts_);
+  for (Level& level : levels_) {
+    AddToParts(level.sums, level.closing);
+    level.closing.clear();
+  }
   AddToParts(sums_.rows, parts_);
   AddToStrata(domain);
   total_parts_.clear();
@@ -302,9 +304,13 @@ void Profile::AddToEvents(Cluster& cluster) {
   for (const EventWeight& entry : cluster.event_weights) {
     row_events_.Add(entry.row, entry.event, entry.weight);
     domain_events_.Add(entry.domain, entry.event, entry.weight);
+    for (Level& level : levels_) {
+      level.events.Add(LevelRowOf(level, entry.row), entry.event, entry.weight);
+    }
   }
   row_events_.EndCluster();
   domain_events_.EndCluster();
+  for (Level& level : levels_) level.events.EndCluster();
   cluster.event_weights.clear();
 }
 
@@ -331,7 +337,7 @@ double Profile::SumCluster(const Cluster& cluster) {
     const Part& part = sums_.rows.parts[entry.part];
     Stratum& stratum = sums_.strata.all[part.stratum];
     stratum.in_cluster += entry.weight;
-    if (part.union_number != StratumUnions::kNone) stratum.length += entry.length;
+    if (stratum.of_vcpu != StratumUnions::kNone) stratum.length += entry.length;
     if (IsTraced(stratum.context.kind)) n += entry.weight;
   }
   return n;
@@ -364,11 +370,10 @@ void Profile::AddToUnions(VcpuRef vcpu) {
   union_amounts_.clear();
   AddUnionAmounts(sums_.rows, parts_);
   AddUnionAmounts(sums_.totals, total_parts_);
+  for (const Level& level : levels_) AddUnionAmounts(level.sums, level.closing);
   for (const uint32_t number : parts_) {
-    const Part& part = sums_.rows.parts[number];
-    if (part.union_number == StratumUnions::kNone) continue;
-    Stratum& stratum = sums_.strata.all[part.stratum];
-    if (stratum.length == 0) continue;  // done
+    Stratum& stratum = sums_.strata.all[sums_.rows.parts[number].stratum];
+    if (stratum.of_vcpu == StratumUnions::kNone || stratum.length == 0) continue;  // or done
     strata_amounts_.push_back({stratum.of_vcpu, std::exchange(stratum.length, 0.0)});
   }
   for (StratumUnions::Amount& amount : union_amounts_) {
@@ -472,7 +477,7 @@ void Profile::AddRowsOfTotals() {
 }
 
 void Profile::SetTotals(const ProfileEstimator& estimator, std::vector<ProfileRow>& rows) {
-  const std::vector<ProfileRow> totals = estimator.RowsOf(sums_.totals);
+  const std::vector<ProfileRow> totals = estimator.RowsOf(sums_.totals, /*exact=*/false);
   for (uint32_t total = 0; total < totals.size(); ++total) {
     const ProfileRow& from = totals[total];
     rows[sums_.rows.Find(sums_.totals.keys[total])].total = {from.samples, from.share,
@@ -497,6 +502,7 @@ absl::StatusOr<ProfileResult> Profile::Finish() {
   if (options_.totals) SetTotals(estimator, result.rows);
   Describe(sums_.rows, row_events_, result.rows);
   Describe(sums_.domains, domain_events_, result.domains);
+  SetSubtotals(estimator, result);
   result.ratios = RatiosOf(row_events_, std::nullopt);
   for (size_t event = 0; event < NumberOfEvents(options_); ++event) {
     result.event_samples.push_back(row_events_.AllSamples(event));

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,6 +58,8 @@ struct ProfileOptions {
   // Rows have totals: of the samples in whose stacks the row's functions, images and modes are,
   // each sample once. The columns are not by stack or address. The profile is of one event.
   bool totals = false;
+  // The result has subtotals. The first column is the domain; rows have no totals.
+  bool subtotals = false;
   // The trace's totals apply, if the event counts time; false: all samples are one stratum.
   bool stratified = true;
   // The events of the profile, by their number in samples: 0 is the event whose shares are
@@ -118,6 +121,20 @@ class Profile : public PlacingObserver {
     uint32_t image = 0;
     uint32_t function = 0;
   };
+  // The rows by the first columns alone. Indices are of Profile::sums_.
+  struct Level {
+    Level(std::span<const Dimension> columns, uint32_t first_union, size_t number_of_events)
+        : by(columns.begin(), columns.end()),
+          sums(columns, first_union),
+          events(number_of_events) {}
+
+    std::vector<Dimension> by;
+    RowSums sums;
+    EventSums events;
+    std::vector<uint32_t> row_of;   // by row: its row in `sums`
+    std::vector<uint32_t> part_of;  // by part of a row: its part in `sums`; kNoPart: not known yet
+    std::vector<uint32_t> closing;  // of the cluster that is being closed; empty between clusters
+  };
   // A function of a stack, as rows know it.
   struct Member {
     Mode mode = Mode::kUser;
@@ -161,9 +178,7 @@ class Profile : public PlacingObserver {
   // Returns the vCPU's cluster with the number. Where it is new, the oldest is closed.
   Cluster& ClusterOf(VcpuRef vcpu, uint64_t number);
   // Returns the number of the row's part in the stratum, for its union with others of the vCPU.
-  // `first_union` is added to numbers of rows, so that those of different rows differ.
-  uint32_t PartOf(RowSums& rows, uint32_t row, VcpuRef vcpu, uint32_t stratum,
-                  uint32_t first_union);
+  uint32_t PartOf(RowSums& rows, uint32_t row, VcpuRef vcpu, uint32_t stratum);
   // Adds the cluster to the sums of its rows, strata and domain, and empties it.
   void Close(VcpuRef vcpu, uint32_t domain, Cluster& cluster);
   // Adds the cluster to the sums of events, and takes that from it.
@@ -187,6 +202,18 @@ class Profile : public PlacingObserver {
   // Adds what the cluster has in each stratum to the stratum and to its domain's row: `domain`, but
   // for time of another domain's vCPU.
   void AddToStrata(uint32_t domain);
+  // Makes the levels of ProfileOptions::subtotals.
+  void MakeLevels();
+  // Returns the row of the level that the row is of, which may be a new one. O(1) amortised.
+  uint32_t LevelRowOf(Level& level, uint32_t row);
+  // Returns the part of the level that the part of a row is of, which may be a new one. O(1)
+  // amortised.
+  uint32_t LevelPartOf(Level& level, uint32_t part);
+  // Adds up what the cluster that is being closed has in the levels, and lists their parts. O(its
+  // parts * levels).
+  void SumLevels();
+  // Sets the subtotals of the result, and which row is part of which.
+  void SetSubtotals(const ProfileEstimator& estimator, ProfileResult& result);
   // Makes a row for each total, also where no sample is in the functions themselves.
   void AddRowsOfTotals();
   // Sets the totals of the result's rows.
@@ -209,6 +236,7 @@ class Profile : public PlacingObserver {
   ProfileSums sums_;
   EventSums row_events_;
   EventSums domain_events_;
+  std::vector<Level> levels_;
   Interner<std::pair<VcpuRef, Context>, 256> stratum_numbers_;
   absl::flat_hash_map<VcpuRef, OpenClusters> clusters_;
   uint64_t closed_ = 0;  // clusters that were closed

@@ -27,9 +27,9 @@ class ProfileEstimator {
   [[nodiscard]] std::vector<ProfileRow> Rows() const {
     return Estimate(sums_.rows, options_.exact);
   }
-  // The same for other rows of the same samples.
-  [[nodiscard]] std::vector<ProfileRow> RowsOf(const RowSums& rows) const {
-    return Estimate(rows, /*exact=*/false);
+  // The same for other rows of the same samples. `exact`: they are unions of strata.
+  [[nodiscard]] std::vector<ProfileRow> RowsOf(const RowSums& rows, bool exact) const {
+    return Estimate(rows, exact);
   }
   // The same for each domain.
   [[nodiscard]] std::vector<ProfileRow> Domains() const { return Estimate(sums_.domains, true); }

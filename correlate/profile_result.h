@@ -56,6 +56,9 @@ struct ProfileRow {
   std::string process_of_thread;
   std::optional<DomainId> behalf;  // the domain on whose behalf the process works
   uint32_t stack = 0;              // index into ProfileResult::stacks
+  // Where the result has subtotals: the index of the row that this one is a part of, in the level
+  // above: the last of ProfileResult::subtotals for its rows.
+  uint32_t part_of = 0;
   Placement placing = Placement::kUntraced;
 
   double samples = 0;             // the sum of the weights of its samples
@@ -85,9 +88,12 @@ struct Unresolved {
 };
 
 struct ProfileResult {
-  std::vector<ProfileRow> rows;      // in no order
-  bool has_totals = false;           // rows have totals
-  std::vector<ProfileRow> domains;   // the same samples by domain alone
+  std::vector<ProfileRow> rows;     // in no order
+  bool has_totals = false;          // rows have totals
+  std::vector<ProfileRow> domains;  // the same samples by domain alone
+  // The same samples by the first 2, 3, ... columns, where ProfileOptions ask for that: the inner
+  // nodes of a tree below those by the first column, which is the domain.
+  std::vector<std::vector<ProfileRow>> subtotals;
   std::vector<Stack> stacks;         // with addresses where rows are by address too
   std::vector<std::string> inlined;  // functions, by number of frames of inlined ones
   std::vector<Context> exits;        // by number of frames of exits

@@ -62,9 +62,16 @@ struct Part {
 
 // All rows by some choice of dimensions.
 struct RowSums {
-  explicit RowSums(std::span<const Dimension> by) : layout(by) {}
+  explicit RowSums(std::span<const Dimension> by, uint32_t first = 0)
+      : layout(by), first_union(first) {
+    has_unions = !layout.Has(Dimension::kExit) && !layout.Has(Dimension::kSubreason) &&
+                 !layout.Has(Dimension::kWaiting) && !layout.Has(Dimension::kWakeup);
+  }
 
   KeyLayout layout;
+  // Added to numbers of rows in StratumUnions, so that those of different sums differ.
+  uint32_t first_union = 0;
+  bool has_unions = false;  // rows can be of several strata of a vCPU
   Interner<RowKey, 4096> keys;
   Interner<uint64_t, 4096> part_numbers;  // by row and stratum
   std::vector<Part> parts;

@@ -211,6 +211,7 @@ absl::StatusOr<ProfileResults> Profiler::Run(correlate::PipelineObserver* observ
                             .inlined_at = inlined_at,
                             .fold_recursion = request_.columns.fold_recursion,
                             .totals = request_.columns.with_totals,
+                            .subtotals = request_.columns.with_subtotals,
                             .stratified = sample_set_.stratified,
                             .event_numbers = event_numbers,
                             .ratios = RatiosOf(sample_set_.comparison),

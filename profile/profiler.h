@@ -47,6 +47,8 @@ struct ProfileColumns {
   // Whether a function that calls itself is one frame of stacks.
   bool fold_recursion = false;
   bool with_totals = false;  // whether rows of the first result have totals
+  // Whether the first result has subtotals; its first column is the domain then.
+  bool with_subtotals = false;
 };
 
 // The inputs of a profile.

@@ -109,8 +109,9 @@ Table TableOf(const Diff& diff, const DiffSelection& selection, Reader reader) {
     const std::string number = several ? fmt::format("_{}", i) : "";
     const std::string after = several ? fmt::format("after {}", i) : "after";
     table.columns.push_back({"after" + number, after, FigureUnit(diff), Shorten::kEnd});
-    for (const char* const figure : {"difference", "low", "high"}) {
-      table.columns.push_back({figure + number, figure, FigureUnit(diff), Shorten::kEnd});
+    for (const std::string figure : {"difference", "low", "high"}) {
+      table.columns.push_back({figure + number, figure, FigureUnit(diff), Shorten::kEnd,
+                               figure == "low" ? Narrow::kFold : Narrow::kKeep});
     }
     table.columns.push_back(
         {"p" + number, several ? fmt::format("p {}", i) : "p", ColumnUnit::kText, Shorten::kEnd});
@@ -273,7 +274,8 @@ std::string DiffText(const Diff& diff, const DiffSelection& selection, const Tex
     text += line(several ? fmt::format("after {}:", i + 1) : "after:", diff.afters[i]);
   }
   text += fmt::format(
-      "{}; low, high: 95 % interval of the difference{}; p: corrected for {} comparisons, *: below "
+      "{}; low to high, or ±: 95 % interval of the difference{}; p: corrected for {} comparisons, "
+      "*: below "
       "0.05\n\n",
       OfText(diff), several ? " from before" : "", diff.comparisons);
   TextStyle figures_first = style;

@@ -22,6 +22,8 @@
 #include "report/findings/findings_view.h"
 #include "report/profile/check_notes.h"
 #include "report/profile/dimension_names.h"
+#include "report/profile/profile_figures.h"
+#include "report/profile/profile_tree.h"
 #include "report/table/table_csv.h"
 #include "report/table/table_json.h"
 #include "trace/exit_name.h"
@@ -68,51 +70,6 @@ std::string VcpuLabel(const ProfileReport& report, VcpuRef vcpu) {
   return fmt::format("{} v{}", DomainLabel(report, vcpu.domain), vcpu.vcpu.value);
 }
 
-Cell DimensionCell(const ProfileReport& report, const ProfileRow& row, Dimension dimension) {
-  switch (dimension) {
-    case Dimension::kDomain:
-      return DomainLabel(report, row.domain);
-    case Dimension::kVcpu:
-      return VcpuLabel(report, {row.domain, row.vcpu});
-    case Dimension::kPcpu:
-      return uint64_t{row.pcpu.value};
-    case Dimension::kMode:
-      return std::string(ToString(row.mode));
-    case Dimension::kExit:
-      return ContextName(report, row.exit);
-    case Dimension::kImage:
-      return row.image;
-    case Dimension::kFunction:
-      return row.function;
-    case Dimension::kAddress:
-      return uint64_t{row.address};
-    case Dimension::kProcess:
-      if (row.process.value != 0) return report.process_name(row.process);
-      return row.process_of_thread.empty() ? std::string("-") : row.process_of_thread;
-    case Dimension::kStack:
-      return fmt::format("{}", fmt::join(StackNames(report, row), ";"));
-    case Dimension::kPlacing:
-      return std::string(correlate::ToString(row.placing));
-    case Dimension::kSubreason:
-      return SubreasonName(row.exit.exit_kind, row.exit.number);
-    case Dimension::kWaiting:
-      return WaitingNames(report, row.exit.waiting);
-    case Dimension::kLine:
-      return row.line;
-    case Dimension::kWakeup:
-      return WakeupName(row.exit.wakeup);
-    case Dimension::kPage:
-      return uint64_t{row.page};
-    case Dimension::kBehalf:
-      return row.behalf ? DomainLabel(report, *row.behalf) : std::string("-");
-    case Dimension::kThread:
-      return row.thread.empty() ? std::string("-") : row.thread;
-    case Dimension::kContainer:
-      return row.container.empty() ? std::string("-") : row.container;
-  }
-  return {};
-}
-
 Column ColumnOf(Dimension dimension) {
   const std::string name(ToString(dimension));
   switch (dimension) {
@@ -126,92 +83,6 @@ Column ColumnOf(Dimension dimension) {
   }
 }
 
-enum class Reader { kPeople, kProgram };
-
-// Returns the columns of totals. Their samples and cycles are for programs.
-std::vector<Column> TotalColumns(Reader reader) {
-  std::vector<Column> columns = {{"total_share", "total", ColumnUnit::kShare, Shorten::kEnd},
-                                 {"total_low", "low", ColumnUnit::kShare, Shorten::kEnd},
-                                 {"total_high", "high", ColumnUnit::kShare, Shorten::kEnd}};
-  if (reader == Reader::kProgram) {
-    columns.push_back({"total_samples", "total_samples", ColumnUnit::kCount, Shorten::kEnd});
-    columns.push_back({"total_cycles", "total_cycles", ColumnUnit::kCycles, Shorten::kEnd});
-  }
-  return columns;
-}
-
-// Returns the columns of figures: totals, those of the profile's event, of the events beside it,
-// and of their ratios.
-std::vector<Column> FigureColumns(const ProfileReport& report, Reader reader) {
-  std::vector<Column> columns;
-  const bool has_totals = report.result.has_totals;
-  if (has_totals) columns = TotalColumns(reader);
-  const std::vector<Column> own = {
-      {"samples", "samples", ColumnUnit::kCount, Shorten::kEnd},
-      {"share", has_totals ? "self" : "share", ColumnUnit::kShare, Shorten::kEnd},
-      {"low", "low", ColumnUnit::kShare, Shorten::kEnd},
-      {"high", "high", ColumnUnit::kShare, Shorten::kEnd},
-      {"cycles", "cycles", ColumnUnit::kCycles, Shorten::kEnd}};
-  columns.insert(columns.end(), own.begin(), own.end());
-  const profile::EventComparison& comparison = report.comparison;
-  for (size_t i = 1; i < comparison.events.size(); ++i) {
-    const profile::ComparedEvent& event = comparison.events[i];
-    columns.push_back({event.key + "_share", event.title, ColumnUnit::kShare, Shorten::kEnd});
-  }
-  for (const profile::RatioColumn& ratio : comparison.ratios) {
-    const ColumnUnit unit = ratio.is_share ? ColumnUnit::kShare : ColumnUnit::kRatio;
-    columns.push_back({ratio.key, ratio.title, unit, Shorten::kEnd});
-    columns.push_back({ratio.key + "_low", "low", unit, Shorten::kEnd});
-    columns.push_back({ratio.key + "_high", "high", unit, Shorten::kEnd});
-  }
-  return columns;
-}
-
-void AddFigureColumns(const ProfileReport& report, Reader reader, Table& table) {
-  std::ranges::move(FigureColumns(report, reader), std::back_inserter(table.columns));
-}
-
-Cell CellOf(const std::optional<double>& value) { return value ? Cell(*value) : Cell(); }
-
-void AddRatios(const std::vector<correlate::RatioEstimate>& ratios, std::vector<Cell>& cells) {
-  for (const correlate::RatioEstimate& ratio : ratios) {
-    cells.push_back(CellOf(ratio.value));
-    cells.push_back(ratio.value ? Cell(ratio.low) : Cell());
-    cells.push_back(CellOf(ratio.high));
-  }
-}
-
-// Adds the totals of the row. Those of a row without functions, such as a domain's, are its own.
-void AddTotals(const ProfileReport& report, const ProfileRow& row, Reader reader,
-               std::vector<Cell>& cells) {
-  const correlate::RowTotal total =
-      row.total.value_or(correlate::RowTotal{row.samples, row.share, row.interval, row.cycles});
-  cells.insert(cells.end(), {total.share, total.interval.low, total.interval.high});
-  if (reader == Reader::kPeople) return;
-  cells.insert(cells.end(), {total.samples, report.is_time ? Cell(total.cycles) : Cell()});
-}
-
-void AddFigures(const ProfileReport& report, const ProfileRow& row, Reader reader,
-                std::vector<Cell>& cells) {
-  if (report.result.has_totals) AddTotals(report, row, reader, cells);
-  cells.insert(cells.end(), {row.samples, row.share, row.interval.low, row.interval.high,
-                             report.is_time ? Cell(row.cycles) : Cell()});
-  for (size_t i = 1; i < row.event_samples.size(); ++i) {
-    const double all = report.result.event_samples[i];
-    cells.push_back(all > 0 ? Cell(row.event_samples[i] / all) : Cell());
-  }
-  AddRatios(row.ratios, cells);
-}
-
-// Says for people that the trace measures the share, in place of an interval without a width.
-void NameTraced(const ProfileReport& report, const Table& table, const ProfileRow& row,
-                std::vector<Cell>& cells) {
-  if (!report.traced || row.share <= 0 || row.interval.low != row.interval.high) return;
-  const size_t low = table.Find("low");
-  cells[low] = std::string("traced");
-  cells[low + 1] = Cell();
-}
-
 // Figures descend; words and numbers of things ascend.
 void Order(Table& table, const ProfileReport& report, const ProfileSelection& selection) {
   const size_t share = table.Find("share");
@@ -221,52 +92,6 @@ void Order(Table& table, const ProfileReport& report, const ProfileSelection& se
   const bool is_thing = std::ranges::any_of(
       report.by, [&](Dimension dimension) { return ToString(dimension) == selection.sort; });
   table.Sort(column, /*descending=*/!is_thing);
-}
-
-// The sum of what rows have in the columns that add up. Intervals and ratios do not.
-class FigureSum {
- public:
-  FigureSum(const ProfileReport& report, const Table& table) : cells_(table.columns.size()) {
-    std::vector<std::string> keys = {"samples", "share", "cycles"};
-    for (const profile::ComparedEvent& event : report.comparison.events) {
-      keys.push_back(event.key + "_share");
-    }
-    for (const std::string& key : keys) {
-      const size_t column = table.Find(key);
-      if (column < table.columns.size()) columns_.push_back(column);
-    }
-  }
-  void Add(const std::vector<Cell>& cells) {
-    ++rows_;
-    for (const size_t column : columns_) {
-      if (std::holds_alternative<std::monostate>(cells[column])) continue;
-      cells_[column] = Number(cells_[column]) + Number(cells[column]);
-    }
-  }
-  // Returns the cells of a row with the sum, and its name in the column `name_at`.
-  std::vector<Cell> RowOf(size_t name_at) {
-    cells_[name_at] = fmt::format("({} more; --limit 0)", rows_);
-    return std::move(cells_);
-  }
-
- private:
-  std::vector<size_t> columns_;
-  std::vector<Cell> cells_;
-  size_t rows_ = 0;
-};
-
-// Limits the groups, one for each domain, to the first kMostDomains, and adds one for the sum of
-// the others. The names of groups are in the column `name_at`.
-void LimitDomains(const ProfileReport& report, const ProfileSelection& selection, size_t name_at,
-                  Table& table) {
-  if (selection.limit == 0 || !selection.domains.empty()) return;
-  if (table.groups.size() <= kMostDomains + 1) return;
-  FigureSum others(report, table);
-  for (const RowGroup& group : std::span(table.groups).subspan(kMostDomains)) {
-    others.Add(group.heading);
-  }
-  table.groups.resize(kMostDomains);
-  table.groups.push_back({others.RowOf(name_at), {}, 0});
 }
 
 // Limits the rows, one for each domain, to those of the selection, and adds one for the sum of the
@@ -319,10 +144,6 @@ Table FlatTable(const ProfileReport& report, const ProfileSelection& selection, 
   return table;
 }
 
-bool IsGrouped(const ProfileReport& report) {
-  return report.by.size() > 1 && report.by.front() == Dimension::kDomain;
-}
-
 // Returns the rows of each domain under a heading with the domain's own figures.
 Table GroupedTable(const ProfileReport& report, const ProfileSelection& selection) {
   const std::vector<Dimension> inner(report.by.begin() + 1, report.by.end());
@@ -361,12 +182,19 @@ Table GroupedTable(const ProfileReport& report, const ProfileSelection& selectio
     if (!has_words) cells.emplace_back();
     for (const Dimension dimension : inner) cells.push_back(DimensionCell(report, row, dimension));
     AddFigures(report, row, Reader::kPeople, cells);
+    NameTraced(report, table, row, cells);
     group.rows.push_back({std::move(cells), 1});
   }
   Order(table, report, selection);
   LimitDomains(report, selection, has_words ? name_at : 0, table);
   table.Limit(selection.limit);
   return table;
+}
+
+Table TextTable(const ProfileReport& report, const ProfileSelection& selection) {
+  if (!report.result.subtotals.empty()) return ProfileTree(report, selection);
+  const bool grouped = report.by.size() > 1 && report.by.front() == Dimension::kDomain;
+  return grouped ? GroupedTable(report, selection) : FlatTable(report, selection, Reader::kPeople);
 }
 
 std::string_view Explain(UnplacedReason remainder) {
@@ -403,7 +231,7 @@ std::string Head(const ProfileReport& report) {
         "\ntotal: in the function or what it called, each sample once; self: in the function "
         "itself";
   }
-  out += fmt::format("\nlow, high: 95 % interval of the share{}",
+  out += fmt::format("\nlow to high, or ±: 95 % interval of the share{}",
                      report.result.has_totals ? " before them" : "");
   if (!report.comparison.ratios.empty()) out += ", and of the ratio before them";
   out += "\n";
@@ -540,6 +368,51 @@ std::string DomainTitle(DomainId domain, const std::string& name) {
   return name.empty() ? ToString(domain) : fmt::format("{} {}", ToString(domain), name);
 }
 
+Cell DimensionCell(const ProfileReport& report, const ProfileRow& row, Dimension dimension) {
+  switch (dimension) {
+    case Dimension::kDomain:
+      return DomainLabel(report, row.domain);
+    case Dimension::kVcpu:
+      return VcpuLabel(report, {row.domain, row.vcpu});
+    case Dimension::kPcpu:
+      return uint64_t{row.pcpu.value};
+    case Dimension::kMode:
+      return std::string(ToString(row.mode));
+    case Dimension::kExit:
+      return ContextName(report, row.exit);
+    case Dimension::kImage:
+      return row.image;
+    case Dimension::kFunction:
+      return row.function;
+    case Dimension::kAddress:
+      return uint64_t{row.address};
+    case Dimension::kProcess:
+      if (row.process.value != 0) return report.process_name(row.process);
+      return row.process_of_thread.empty() ? std::string("-") : row.process_of_thread;
+    case Dimension::kStack:
+      return fmt::format("{}", fmt::join(StackNames(report, row), ";"));
+    case Dimension::kPlacing:
+      return std::string(correlate::ToString(row.placing));
+    case Dimension::kSubreason:
+      return SubreasonName(row.exit.exit_kind, row.exit.number);
+    case Dimension::kWaiting:
+      return WaitingNames(report, row.exit.waiting);
+    case Dimension::kLine:
+      return row.line;
+    case Dimension::kWakeup:
+      return WakeupName(row.exit.wakeup);
+    case Dimension::kPage:
+      return uint64_t{row.page};
+    case Dimension::kBehalf:
+      return row.behalf ? DomainLabel(report, *row.behalf) : std::string("-");
+    case Dimension::kThread:
+      return row.thread.empty() ? std::string("-") : row.thread;
+    case Dimension::kContainer:
+      return row.container.empty() ? std::string("-") : row.container;
+  }
+  return {};
+}
+
 std::string DimensionText(const ProfileReport& report, const ProfileRow& row, Dimension dimension) {
   const Column column = ColumnOf(dimension);
   return CellText(DimensionCell(report, row, dimension), column.unit);
@@ -621,8 +494,7 @@ std::vector<findings::Finding> SelectedFindings(const ProfileReport& report,
 
 std::string ProfileText(const ProfileReport& report, const ProfileSelection& selection,
                         const TextStyle& style) {
-  Table table = IsGrouped(report) ? GroupedTable(report, selection)
-                                  : FlatTable(report, selection, Reader::kPeople);
+  Table table = TextTable(report, selection);
   Footer total;
   total.cells.resize(table.columns.size());
   const auto figure = [&](std::string_view key) -> Cell& {

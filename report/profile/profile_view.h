@@ -80,6 +80,9 @@ std::string DomainTitle(DomainId domain, const std::string& name);
 std::vector<findings::Finding> SelectedFindings(const ProfileReport& report,
                                                 const ProfileSelection& selection);
 
+// Returns what the row has in the column of the dimension.
+Cell DimensionCell(const ProfileReport& report, const correlate::ProfileRow& row,
+                   correlate::Dimension dimension);
 // Returns the text of the row's dimension.
 std::string DimensionText(const ProfileReport& report, const correlate::ProfileRow& row,
                           correlate::Dimension dimension);

@@ -1,6 +1,7 @@
 #include "report/table/table.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 namespace xenoscope::report {
@@ -66,6 +67,18 @@ void Table::Sort(size_t column, bool descending) {
   std::stable_sort(groups.begin(), groups.end(), [&](const RowGroup& a, const RowGroup& b) {
     return Before(At(a.heading, column), At(b.heading, column), descending);
   });
+}
+
+void Table::RemoveColumn(size_t column) {
+  const auto remove = [column](auto& from) {
+    if (column < from.size()) from.erase(from.begin() + static_cast<ptrdiff_t>(column));
+  };
+  remove(columns);
+  for (RowGroup& group : groups) {
+    remove(group.heading);
+    for (TableRow& row : group.rows) remove(row.cells);
+  }
+  for (Footer& footer : footers) remove(footer.cells);
 }
 
 void Table::Limit(size_t rows) {

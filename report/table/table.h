@@ -32,12 +32,22 @@ enum class Shorten : uint8_t {
   kEnd,
 };
 
-// A column: its key, title and unit, and how it is shortened.
+// What text does with a column where the terminal is too narrow for all (table_text.h).
+enum class Narrow : uint8_t {
+  kKeep,
+  kDrop,  // leaves it out
+  // Makes one column of it and the next: "±" instead of the lower and upper end of an interval,
+  // whose value is in the column before.
+  kFold,
+};
+
+// A column: its key, title and unit, how it is shortened, and what a narrow terminal does to it.
 struct Column {
   std::string key;
   std::string title;
   ColumnUnit unit = ColumnUnit::kText;
   Shorten shorten = Shorten::kMiddle;
+  Narrow narrow = Narrow::kKeep;
 };
 
 // The content of a cell. It is empty where a row has no value.
@@ -75,6 +85,8 @@ struct Table {
   void Sort(size_t column, bool descending);
   // Keeps the first `rows` of each group; 0 keeps all.
   void Limit(size_t rows);
+  // Removes the column. O(rows * columns).
+  void RemoveColumn(size_t column);
 };
 
 // Whether `a` comes before `b`. Numbers come before words and are ordered by value; empty cells are

@@ -9,6 +9,7 @@
 
 #include "base/figure_text.h"
 #include "report/markup.h"
+#include "report/table/narrow_table.h"
 #include "report/terminal_text.h"
 
 namespace xenoscope::report {
@@ -17,6 +18,8 @@ namespace {
 constexpr std::string_view kEllipsis = "…";
 constexpr std::string_view kGap = "  ";
 constexpr size_t kNarrowest = 12;  // the least width of a shortened column of words
+// The width of words for which figures are dropped: a short path in a tree, or most functions.
+constexpr size_t kEnoughForWords = 32;
 // the greatest width of a column: names of domains may be very long
 constexpr size_t kWidest = 500;
 constexpr double kHotShare = 0.05;  // the bound for red, as in perf report
@@ -74,6 +77,9 @@ class TextWriter {
     MakeLines();
     MeasureColumns();
   }
+
+  // Whether a line has enough room for its words.
+  bool HasRoomForWords() const { return has_room_; }
 
   std::string Write() const {
     std::string out;
@@ -151,7 +157,12 @@ class TextWriter {
     for (size_t& width : widths_) width = std::min(width, kWidest);
     if (style_.width == 0 || widths_.empty()) return;
     size_t total = kGap.size() * (widths_.size() - 1);
-    for (const size_t width : widths_) total += width;
+    size_t words = 0;
+    for (size_t i = 0; i < widths_.size(); ++i) {
+      total += widths_[i];
+      if (table_.columns[i].unit == ColumnUnit::kText) words += widths_[i];
+    }
+    has_room_ = total - words + std::min(words, kEnoughForWords) <= style_.width;
     while (total > style_.width) {
       size_t widest = widths_.size();
       for (const size_t i : order_) {
@@ -209,6 +220,7 @@ class TextWriter {
   std::vector<bool> fractions_;  // whether a cell of the column is not whole, by column
   std::vector<Line> lines_;
   std::vector<size_t> widths_;  // the widths, by column
+  bool has_room_ = true;
 };
 
 }  // namespace
@@ -269,7 +281,14 @@ std::string CellText(const Cell& cell, ColumnUnit unit, bool fraction) {
 }
 
 std::string ToText(const Table& table, const TextStyle& style) {
-  return TextWriter(table, style).Write();
+  const TextWriter writer(table, style);
+  if (writer.HasRoomForWords() || !CanNarrow(table)) return writer.Write();
+  Table narrow = table;
+  DropColumns(narrow);
+  const TextWriter with_ends(narrow, style);
+  if (with_ends.HasRoomForWords()) return with_ends.Write();
+  FoldIntervals(narrow);
+  return TextWriter(narrow, style).Write();
 }
 
 }  // namespace xenoscope::report

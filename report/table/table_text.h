@@ -16,9 +16,11 @@ struct TextStyle {
   bool figures_first = false;  // numbers are left of the words, as in opreport and perf
 };
 
-// Returns the table as text. Each line ends with '\n' and has no trailing spaces. Words are
-// shortened, the widest column first, until a line fits; no word is wider than 500 columns. Numbers
-// are never shortened. Characters that are not printable become '?', as names come from guests.
+// Returns the table as text. Each line ends with '\n' and has no trailing spaces. If a line with
+// words of 32 columns does not fit, columns of figures are dropped, then intervals are folded, as
+// their Column::narrow says. Words are then shortened, the widest column first, until a line fits;
+// no word is wider than 500 columns. Numbers are never shortened. Characters that are not printable
+// become '?', as names come from guests.
 std::string ToText(const Table& table, const TextStyle& style);
 
 // Returns one cell as ToText shows it, without padding. `fraction`: a kCount has one decimal.

@@ -578,6 +578,67 @@ TEST_F(ProfileTest, TotalsAreRowsOfTheSamplesWithTheFunction) {
   EXPECT_NEAR(self_samples, result.samples, 1e-6);
 }
 
+// Subtotals are the rows that a profile by their columns alone has.
+TEST_F(ProfileTest, SubtotalsAreRowsByTheFirstColumns) {
+  const std::vector<Dimension> by = {Dimension::kDomain, Dimension::kMode, Dimension::kExit,
+                                     Dimension::kFunction};
+  Profile profile({.by = by, .subtotals = true}, resolver_);
+  Profile by_mode({.by = {Dimension::kDomain, Dimension::kMode}}, resolver_);
+  Profile by_exit({.by = {Dimension::kDomain, Dimension::kMode, Dimension::kExit}}, resolver_);
+  std::mt19937 random(11);
+  const auto pick = [&random](size_t below) { return random() % below; };
+  for (Profile* each : {&profile, &by_mode, &by_exit}) {
+    each->OnTraced(kD1, kGuest, {1000});
+    each->OnTraced(kD1, kCpuid, {400});
+    each->OnTraced(kD2, kGuest, {3000});
+  }
+  for (uint64_t run = 1; run <= 300; ++run) {
+    const VcpuRef vcpu = pick(3) == 0 ? kD2 : kD1;
+    // Samples of a running interval are not independent.
+    const Mode mode = pick(2) == 0 ? Mode::kUser : Mode::kKernel;
+    for (size_t i = pick(4); i < 4; ++i) {
+      const Address address = 1000 * (1 + pick(4));
+      std::vector<Place> places = {{kGuest, {}, 1}};
+      if (vcpu == kD1 && pick(3) == 0) places = {{kGuest, {}, 0.25}, {kCpuid, {}, 0.75}};
+      for (Profile* each : {&profile, &by_mode, &by_exit}) {
+        Sample sample;
+        sample.vcpu = vcpu;
+        sample.mode = mode;
+        sample.address = address;
+        each->OnPlaced({&sample, vcpu, address, Placement::kBracketed, run, places});
+      }
+    }
+  }
+  const ProfileResult result = Finish(profile);
+  ASSERT_EQ(result.subtotals.size(), 2);
+  const std::array expected = {Finish(by_mode), Finish(by_exit)};
+  for (size_t level = 0; level < 2; ++level) {
+    const std::vector<ProfileRow>& rows = result.subtotals[level];
+    ASSERT_EQ(rows.size(), expected[level].rows.size());
+    // What the rows below say that they are part of adds up to the subtotal.
+    const std::vector<ProfileRow>& below = level == 0 ? result.subtotals[1] : result.rows;
+    std::vector<double> shares(rows.size());
+    for (const ProfileRow& row : below) {
+      EXPECT_EQ(row.domain, rows[row.part_of].domain);
+      EXPECT_EQ(row.mode, rows[row.part_of].mode);
+      shares[row.part_of] += row.share;
+    }
+    for (size_t i = 0; i < rows.size(); ++i) {
+      EXPECT_NEAR(shares[i], rows[i].share, 1e-12);
+      const auto as = std::ranges::find_if(expected[level].rows, [&](const ProfileRow& other) {
+        return other.domain == rows[i].domain && other.mode == rows[i].mode &&
+               (level == 0 || other.exit == rows[i].exit);
+      });
+      ASSERT_NE(as, expected[level].rows.end());
+      EXPECT_NEAR(rows[i].samples, as->samples, 1e-9);
+      EXPECT_NEAR(rows[i].share, as->share, 1e-12);
+      EXPECT_NEAR(rows[i].interval.low, as->interval.low, 1e-9);
+      EXPECT_NEAR(rows[i].interval.high, as->interval.high, 1e-9);
+      EXPECT_NEAR(rows[i].cycles, as->cycles, 1e-6);
+    }
+  }
+}
+
 // On request a function that calls itself is one frame; one that it reaches by another stays.
 TEST_F(ProfileTest, RecursionIsFolded) {
   Profile profile({.by = {Dimension::kStack}, .fold_recursion = true}, resolver_);

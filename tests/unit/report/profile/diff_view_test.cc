@@ -52,19 +52,20 @@ TEST(Diff, MatchesRowsByNameAndMarksNewAndGone) {
   const Diff diff = DiffOfAll({Profile({{"hash", 0.5}, {"memcpy", 0.3}, {"old", 0.2}}),
                                Profile({{"memcpy", 0.3}, {"hash", 0.4}, {"fresh", 0.3}})},
                               DiffBasis::kShare);
-  EXPECT_EQ(DiffText(diff, {}, {}),
-            "before: a.xeno (10,000 samples)\n"
-            "after:  b.xeno (10,000 samples)\n"
-            "share of all time; low, high: 95 % interval of the difference; p: corrected for 4 "
-            "comparisons, *: below 0.05\n"
-            "\n"
-            "before   after  difference      low     high  function  p\n"
-            " 0.00%  30.00%      30.00%   29.10%   30.90%  fresh     <1e-6 *  new\n"
-            "20.00%   0.00%     -20.00%  -20.78%  -19.22%  old       <1e-6 *  gone\n"
-            "50.00%  40.00%     -10.00%  -11.37%   -8.63%  hash      <1e-6 *\n"
-            "30.00%  30.00%       0.00%   -1.27%    1.27%  memcpy    1\n"
-            "\n"
-            "4 rows: 3 differ significantly (p below 0.05), 1 new, 1 gone\n");
+  EXPECT_EQ(
+      DiffText(diff, {}, {}),
+      "before: a.xeno (10,000 samples)\n"
+      "after:  b.xeno (10,000 samples)\n"
+      "share of all time; low to high, or ±: 95 % interval of the difference; p: corrected for 4 "
+      "comparisons, *: below 0.05\n"
+      "\n"
+      "before   after  difference      low     high  function  p\n"
+      " 0.00%  30.00%      30.00%   29.10%   30.90%  fresh     <1e-6 *  new\n"
+      "20.00%   0.00%     -20.00%  -20.78%  -19.22%  old       <1e-6 *  gone\n"
+      "50.00%  40.00%     -10.00%  -11.37%   -8.63%  hash      <1e-6 *\n"
+      "30.00%  30.00%       0.00%   -1.27%    1.27%  memcpy    1\n"
+      "\n"
+      "4 rows: 3 differ significantly (p below 0.05), 1 new, 1 gone\n");
 }
 
 // Growth that may be chance is none, whatever the threshold.
@@ -105,13 +106,15 @@ TEST(Diff, ComparesWorkUnits) {
   EXPECT_NEAR(diff.rows[0].before.value, 3e6, 1e-3);
   EXPECT_NEAR(diff.rows[0].changes[0].after.value, 5e5, 1e-3);
   EXPECT_NEAR(diff.rows[0].before.variance, 4e6 * 4e6 * 0.75 * 0.25 / 10'000, 1);
-  EXPECT_THAT(DiffText(diff, {}, {}), testing::HasSubstr("cycles per unit of work; low, high"));
+  EXPECT_THAT(DiffText(diff, {}, {}),
+              testing::HasSubstr("cycles per unit of work; low to high, or ±"));
   EXPECT_THAT(DiffText(diff, {}, {}), testing::HasSubstr("3.00 M  500.0 k"));
   EXPECT_EQ(DiffJson(diff, {})["of"], "work");
   // hash saved 62.5 % of the four million cycles that a request took before, and copy saved 12.5 %.
   EXPECT_EQ(DiffJson(diff, {.threshold = 0.6})["rows"].size(), 1U);
   diff.is_time = false;
-  EXPECT_THAT(DiffText(diff, {}, {}), testing::HasSubstr("samples per unit of work; low, high"));
+  EXPECT_THAT(DiffText(diff, {}, {}),
+              testing::HasSubstr("samples per unit of work; low to high, or ±"));
 }
 
 TEST(Diff, FoldsCallChainsOfBothSides) {
@@ -158,7 +161,7 @@ TEST(Diff, ComparesSeveralWithTheFirst) {
             "before:   a.xeno (10,000 samples)\n"
             "after 1:  b.xeno (10,000 samples)\n"
             "after 2:  c.xeno (10,000 samples)\n"
-            "share of all time; low, high: 95 % interval of the difference from before; p: "
+            "share of all time; low to high, or ±: 95 % interval of the difference from before; p: "
             "corrected for 5 comparisons, *: below 0.05\n"
             "\n"
             "before  after 1  difference      low    high  after 2  difference      low     high  "

@@ -6,7 +6,9 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_split.h"
 #include "tests/unit/trace/exit_reasons.h"
 
 namespace xenoscope::report {
@@ -59,7 +61,7 @@ ProfileReport Web() {
 TEST(ProfileText, GroupsFunctionsUnderTheirDomain) {
   EXPECT_EQ(ProfileText(Web(), {}, {}),
             "102 samples of cycles in 2.0 s at 1.000 GHz (recorded)\n"
-            "low, high: 95 % interval of the share\n"
+            "low to high, or ±: 95 % interval of the share\n"
             "\n"
             "samples    share     low     high   cycles  mode      function\n"
             "\n"
@@ -75,6 +77,67 @@ TEST(ProfileText, GroupsFunctionsUnderTheirDomain) {
             "100 of 102 samples attributed: 40 timed by their NMI exit, 60 estimated within a "
             "drain interval\n"
             "2 samples where the trace lost records\n");
+}
+
+// The same as a tree: each mode of a domain has a subtotal.
+ProfileReport WebTree() {
+  ProfileReport report = Web();
+  report.result.rows.push_back(MakeRow(1, Mode::kUser, "parse", 10, 0.1));
+  report.result.subtotals = {{MakeRow(1, Mode::kUser, "", 70, 0.7),
+                              MakeRow(1, Mode::kXen, "", 20, 0.2),
+                              MakeRow(0, Mode::kKernel, "", 19.5, 0.2)}};
+  const std::vector<uint32_t> part_of = {0, 1, 2, 0};
+  for (size_t i = 0; i < part_of.size(); ++i) report.result.rows[i].part_of = part_of[i];
+  return report;
+}
+
+TEST(ProfileText, ShowsTreeWithSubtotals) {
+  EXPECT_THAT(ProfileText(WebTree(), {}, {}),
+              HasSubstr("samples    share     low     high   cycles  domain / mode / function\n"
+                        "\n"
+                        "   80.0   80.00%  40.00%  160.00%  800.0 M  d1 web\n"
+                        "   70.0   70.00%  35.00%  140.00%  700.0 M    user\n"
+                        "   60.0   60.00%  30.00%  120.00%  600.0 M      hash\n"
+                        "   10.0   10.00%   5.00%   20.00%  100.0 M      parse\n"
+                        "   20.0   20.00%  10.00%   40.00%  200.0 M    xen\n"
+                        "   20.0   20.00%  10.00%   40.00%  200.0 M      svm_vmexit_handler\n"
+                        "\n"
+                        "   19.5   20.00%"));
+}
+
+TEST(ProfileText, LimitsRowsOfTree) {
+  // The subtotal of xen is as large as the row that is shown; that of parse's mode has such a row.
+  ProfileReport report = WebTree();
+  report.result.rows[1].share = 0.05;
+  std::string text = ProfileText(report, {.domains = {DomainId{1}}, .limit = 2}, {});
+  EXPECT_THAT(text, HasSubstr("hash\n"));
+  EXPECT_THAT(text, HasSubstr("parse\n"));
+  EXPECT_THAT(text, HasSubstr("    xen\n"));
+  EXPECT_THAT(text, Not(HasSubstr("svm_vmexit_handler")));
+  EXPECT_THAT(text, HasSubstr("(1 more)\n"));
+  // Functions ascend by name; what they are parts of descends by share.
+  text = ProfileText(WebTree(), {.domains = {}, .sort = "function"}, {});
+  EXPECT_LT(text.find("hash\n"), text.find("parse\n"));
+  text = ProfileText(WebTree(), {.domains = {}, .threshold = 0.15}, {});
+  EXPECT_THAT(text, Not(HasSubstr("parse\n")));
+}
+
+TEST(ProfileText, KeepsTheWidthOfATerminal) {
+  ProfileReport report = WebTree();
+  report.result.rows[0].function = std::string(60, 'f');
+  report.result.has_totals = true;
+  for (const size_t width : {200, 100, 80, 60}) {
+    const std::string text = ProfileText(report, {}, {.width = width});
+    // From the titles to the total.
+    const size_t begin = text.find("\n\n") + 2;
+    const std::string table = text.substr(begin, text.rfind("total\n") - begin);
+    const std::vector<std::string> lines = absl::StrSplit(table, '\n');
+    for (const std::string& line : lines) {
+      EXPECT_LE(DisplayWidth(line), width) << table;
+    }
+    EXPECT_EQ(text.find("cycles  domain /") == std::string::npos, width <= 100) << text;
+    EXPECT_EQ(text.find("±  domain /") == std::string::npos, width > 80) << text;
+  }
 }
 
 // The same with instructions beside cycles: of memcpy nothing is known but how few there are.
@@ -103,7 +166,7 @@ TEST(ProfileText, ShowsEventsSideBySide) {
   EXPECT_EQ(
       text.substr(0, text.find("100 of 102")),
       "102 samples of {cycles,instructions} in 2.0 s at 1.000 GHz (recorded)\n"
-      "low, high: 95 % interval of the share, and of the ratio before them\n"
+      "low to high, or ±: 95 % interval of the share, and of the ratio before them\n"
       "IPC: instructions per cycle\n"
       "\n"
       "samples    share     low     high   cycles  instructions    IPC    low   high  mode    "

@@ -45,6 +45,37 @@ TEST(TableText, PutsFiguresFirstWhenAsked) {
             "                         fig\n");
 }
 
+Table Intervals() {
+  Table table;
+  table.columns = {{"name", "name"},
+                   {"share", "share", ColumnUnit::kShare, Shorten::kEnd},
+                   {"low", "low", ColumnUnit::kShare, Shorten::kEnd, Narrow::kFold},
+                   {"high", "high", ColumnUnit::kShare, Shorten::kEnd},
+                   {"cycles", "cycles", ColumnUnit::kCycles, Shorten::kEnd, Narrow::kDrop}};
+  table.groups.push_back({{"all"s, 0.9, "traced"s, Cell(), 9e9}, {}, 0});
+  table.AddRow({"a function with a name of more than 40 columns"s, 0.5, 0.42, 0.55, 5e9}, 1);
+  table.AddRow({"no upper end"s, 0.4, 0.3, Cell(), 4e9}, 1);
+  table.footers = {{{"total"s, 0.9}}};
+  return table;
+}
+
+TEST(TableText, DropsFiguresThenFoldsIntervalsWhereItIsNarrow) {
+  const TextStyle wide{.width = 80, .colour = false, .figures_first = true};
+  EXPECT_THAT(ToText(Intervals(), wide), HasSubstr(" share     low    high  cycles  name\n"));
+  TextStyle narrow = wide;
+  narrow.width = 60;
+  EXPECT_THAT(ToText(Intervals(), narrow), HasSubstr(" share     low    high  name\n"));
+  narrow.width = 50;
+  EXPECT_EQ(ToText(Intervals(), narrow),
+            " share       ±  name\n"
+            "\n"
+            "90.00%  traced  all\n"
+            "50.00%   8.00%    a function with… than 40 columns\n"
+            "40.00%            no upper end\n"
+            "\n"
+            "90.00%          total\n");
+}
+
 TEST(TableText, SeparatesGroupsAndFooters) {
   Table table;
   table.columns = {{"n", "n", ColumnUnit::kCount, Shorten::kEnd}, {"who", "who"}};
