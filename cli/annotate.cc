@@ -215,6 +215,7 @@ void AddAnnotate(Command program, CommandAction& run) {
   command.AddOption("--by", options->by, "exit: split the samples of each line by VM exit")
       .OneOf({"exit"});
   command.AddOption("-d,--domain", options->domains, "Only these domains, by name or number")
+      .ValueName(kDomainValue)
       .SplitAt(',')
       .OneWordEach();
   command.AddOption("-e,--event", options->profile.event, kEventHelp).ValueName(kEventValue);

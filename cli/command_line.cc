@@ -31,9 +31,9 @@ void PrintError(std::string_view message) { fmt::print(stderr, "xenoscope: {}\n"
 // Whether it does no more than read recordings and write what it is told to. `top` may record, and
 // restricts itself when that has begun.
 bool ReadsOnly(Command command) {
-  static constexpr std::string_view kReaders[] = {"report",  "diff", "annotate", "summary",
-                                                  "threads", "dump", "timeline", "archive",
-                                                  "unpack",  "push", "trend",    "prune"};
+  static constexpr std::string_view kReaders[] = {
+      "report",  "diff",   "annotate", "summary", "threads", "dump",      "timeline",
+      "archive", "unpack", "push",     "trend",   "prune",   "completion"};
   return std::ranges::find(kReaders, command.Name()) != std::end(kReaders);
 }
 

@@ -1,14 +1,21 @@
 // xenoscope completion: scripts that let bash and zsh complete commands, options and their words.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "base/error.h"
 #include "cli/commands.h"
 #include "cli/described_options.h"
+#include "cli/domain_names.h"
 #include "cli/output.h"
+#include "cli/trace_options.h"
+#include "recording/recording.h"
 
 namespace xenoscope::cli {
 namespace {
@@ -27,8 +34,9 @@ std::string BashCase(Command command) {
   for (const DescribedOption& option : DescribeOptions(command)) {
     names.insert(names.end(), option.names.begin(), option.names.end());
     if (option.value.empty()) continue;
-    values += fmt::format("        {}) words='{}' value=yes ;;\n", fmt::join(option.names, "|"),
-                          fmt::join(option.choices, " "));
+    values += fmt::format("        {}) words='{}' value=yes{}{} ;;\n", fmt::join(option.names, "|"),
+                          fmt::join(option.choices, " "), option.list ? " list=yes" : "",
+                          option.value == kDomainValue ? " domains=yes" : "");
   }
   return fmt::format("    {})\n      options='{}'\n      case $previous in\n{}      esac ;;\n",
                      command.Name(), fmt::join(names, " "), values);
@@ -45,7 +53,7 @@ std::string Bash(Command program) {
       R"(# bash completion for xenoscope
 _xenoscope() {{
   local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD - 1]}}
-  local command= options= words= value= i
+  local command= options= words= value= list= domains= before= word recording i
   # The words of --format=json are three.
   if [[ $current == = ]]; then
     current=
@@ -58,10 +66,25 @@ _xenoscope() {{
   case $command in
     '') options='-h --help --version' words='{}' ;;
 {}  esac
+  if [[ -n $domains ]]; then
+    # The recording is the first word that is a file. Its names are words as they are: a guest may
+    # have chosen them, and compgen would run what is in them.
+    for word in "${{COMP_WORDS[@]:2}}"; do
+      if [[ $word != -* && -e $word ]]; then recording=$word; break; fi
+    done
+    words=$("${{COMP_WORDS[0]}}" completion --domains "$recording" 2>/dev/null)
+  fi
+  if [[ -n $list && $current == *,* ]]; then
+    before=${{current%,*}},
+    current=${{current##*,}}
+  fi
   if [[ -z $value && $current == -* ]]; then
     COMPREPLY=($(compgen -W "$options" -- "$current"))
   elif [[ -n $words ]]; then
-    COMPREPLY=($(compgen -W "$words" -- "$current"))
+    COMPREPLY=()
+    for word in $words; do
+      if [[ $word == "$current"* ]]; then COMPREPLY+=("$before$word"); fi
+    done
   else
     compopt -o default 2>/dev/null
     COMPREPLY=()
@@ -85,8 +108,13 @@ std::string ZshText(std::string_view text) {
 
 std::string ZshValue(const DescribedOption& option) {
   if (option.value.empty()) return "";
-  const std::string words =
-      option.choices.empty() ? "_files" : fmt::format("({})", fmt::join(option.choices, " "));
+  std::string words = "_files";
+  if (option.value == kDomainValue) {
+    words = "_xenoscope_domains";
+  } else if (!option.choices.empty()) {
+    const std::string choices = fmt::format("{}", fmt::join(option.choices, " "));
+    words = option.list ? "_values -s , word " + choices : "(" + choices + ")";
+  }
   return fmt::format(":{}:{}", ZshText(option.value), words);
 }
 
@@ -111,7 +139,15 @@ std::string Zsh(Command program) {
     cases += ZshCase(command);
   }
   return fmt::format(
-      R"(#compdef xenoscope
+      R"zsh(#compdef xenoscope
+# The recording is the first word that is a file.
+_xenoscope_domains() {{
+  local word recording
+  for word in ${{words[2,-1]}}; do
+    if [[ $word != -* && -e $word ]]; then recording=$word; break; fi
+  done
+  _values -s , domain ${{(f)"$(xenoscope completion --domains "$recording" 2>/dev/null)"}}
+}}
 _xenoscope() {{
   if (( CURRENT == 2 )); then
     local -a commands=(
@@ -125,23 +161,53 @@ _xenoscope() {{
 {}  esac
 }}
 _xenoscope "$@"
-)",
+)zsh",
       commands, cases);
+}
+
+// Whether a shell takes the name as it is.
+bool IsPlain(std::string_view name) {
+  return !name.empty() && std::ranges::all_of(name, [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '-';
+  });
+}
+
+// Prints the domains of the recording: names that a shell takes as they are, else numbers.
+absl::Status PrintDomains(const std::string& path) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const recording::Recording recording,
+                             recording::Recording::Open(path.empty() ? kDefaultRecording : path));
+  std::string words;
+  for (const recording::DomainInfo& domain : recording.info().domains) {
+    words += (IsPlain(domain.name) ? domain.name : fmt::format("{}", domain.id.value)) + "\n";
+  }
+  return WriteStdout(words);
 }
 
 }  // namespace
 
 void AddCompletion(Command program, CommandAction& run) {
   auto shell = std::make_shared<std::string>();
+  auto recording = std::make_shared<std::optional<std::string>>();
   Command command =
       program.AddSubcommand("completion", "Print a completion script for bash or zsh");
-  command.AddOption("SHELL", *shell, "bash or zsh").Required().OneOf({"bash", "zsh"});
+  command.AddOption("SHELL", *shell, "bash or zsh").OneOf({"bash", "zsh"});
+  command
+      .AddWordOption(
+          "--domains", [recording](const std::string& path) { *recording = path; },
+          "Instead, print the domains of this recording, one a line: what the scripts complete")
+      .ValueName("RECORDING");
   command.SetFooter(
       "Examples:\n"
       "  source <(xenoscope completion bash)\n"
       "  xenoscope completion zsh > ~/.zsh/_xenoscope");
-  command.SetCallback([shell, program, &run] {
-    run = [shell, program] { return WriteStdout(*shell == "bash" ? Bash(program) : Zsh(program)); };
+  command.SetCallback([shell, recording, program, &run] {
+    if (shell->empty() != recording->has_value()) {
+      ThrowUsageError("SHELL", "give bash or zsh, or --domains RECORDING");
+    }
+    run = [shell, recording, program]() -> absl::Status {
+      if (*recording) return PrintDomains(**recording);
+      return WriteStdout(*shell == "bash" ? Bash(program) : Zsh(program));
+    };
   });
 }
 

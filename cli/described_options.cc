@@ -35,6 +35,7 @@ DescribedOption Describe(const Option& option) {
         described.names.empty() ? option.PositionalName() : type.substr(0, type.find(':'));
   }
   described.several = option.MaxValues() > 1;
+  described.list = option.IsList();
   described.text = option.Description();
   described.standard = option.Default();
   return described;

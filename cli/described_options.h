@@ -13,6 +13,7 @@ struct DescribedOption {
   std::string value;               // "FILE"; empty: takes none
   std::vector<std::string> choices;
   bool several = false;  // may be given again, or takes several values
+  bool list = false;     // several choices may be given in one word, with commas
   std::string text;
   std::string standard;  // what it is without being given; may be empty
 };

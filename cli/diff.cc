@@ -285,6 +285,7 @@ void AddSelectionOptions(Command command, Options& options) {
       .AddOption("--by", options.by,
                  fmt::format("Columns, with commas between them: any of {}",
                              fmt::join(report::ComparableDimensionNames(), ", ")))
+      .Suggest("COLUMN,...", report::ComparableDimensionNames())
       .ShowDefault();
   command
       .AddOption("--per", options.per,
@@ -299,10 +300,14 @@ void AddSelectionOptions(Command command, Options& options) {
       .OneWordEach()
       .PositiveNumber()
       .Excludes("--per");
-  command.AddOption("-d,--domain", options.before.domain,
-                    "Only this domain, by name or number; shares are parts of its own time");
-  command.AddOption("--to-domain", options.after.domain,
-                    "Domain of the second recording; default: the same");
+  command
+      .AddOption("-d,--domain", options.before.domain,
+                 "Only this domain, by name or number; shares are parts of its own time")
+      .ValueName(kDomainValue);
+  command
+      .AddOption("--to-domain", options.after.domain,
+                 "Domain of the second recording; default: the same")
+      .ValueName(kDomainValue);
   command.AddOption("-e,--event", options.before.profile.event, kEventHelp).ValueName(kEventValue);
   command
       .AddOption(

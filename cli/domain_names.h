@@ -10,6 +10,9 @@
 
 namespace xenoscope::cli {
 
+// The name of an option's value that is a domain of the recording: completion knows it.
+inline constexpr const char* kDomainValue = "DOMAIN";
+
 // Returns the domain that "web1", "3" or "d3" names. `info` is null for a bare trace, which has no
 // names. Errors: NotFound.
 absl::StatusOr<DomainId> ChooseDomain(const recording::RecordingInfo* info,

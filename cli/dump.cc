@@ -156,6 +156,7 @@ void AddDump(Command program, CommandAction& run) {
   command
       .AddOption("-d,--domain", options->domains,
                  "Only records of these domains: written while the domain ran, or naming it")
+      .ValueName(kDomainValue)
       .SplitAt(',')
       .OneWordEach();
   command

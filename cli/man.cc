@@ -56,7 +56,10 @@ std::string Item(const DescribedOption& option) {
   if (option.several) typed += " ...";
   std::string out = fmt::format(".TP\n{}\n{}\n", typed, Escaped(option.text));
   if (!option.choices.empty()) {
-    out += ".br\n" + Escaped(fmt::format("One of {}.", fmt::join(option.choices, ", "))) + "\n";
+    out += ".br\n" +
+           Escaped(fmt::format("{} of {}.", option.list ? "Some" : "One",
+                               fmt::join(option.choices, ", "))) +
+           "\n";
   }
   if (!option.standard.empty()) {
     out += ".br\n" + Escaped(fmt::format("Default: {}.", option.standard)) + "\n";

@@ -16,6 +16,12 @@ Option Option::OneOf(const std::vector<std::string>& words) {
   return *this;
 }
 
+Option Option::Suggest(const std::string& name, const std::vector<std::string>& words) {
+  option_->type_name(name + ":{" + CLI::detail::join(words, ",") + "}");
+  option_->option_text(option_->get_expected_max() > 1 ? name + " ..." : name);
+  return *this;
+}
+
 Option Option::Range(int min, int max) {
   option_->check(CLI::Range(min, max));
   return *this;
@@ -91,6 +97,10 @@ const std::vector<std::string>& Option::LongNames() const { return option_->get_
 std::string Option::PositionalName() const { return option_->get_name(); }
 bool Option::IsPositional() const { return option_->get_positional(); }
 std::string Option::ValueType() const { return option_->get_type_name(); }
+bool Option::IsList() const {
+  return option_->get_delimiter() == ',' ||
+         option_->get_type_name().find(",...") != std::string::npos;
+}
 int Option::MaxValues() const { return option_->get_items_expected_max(); }
 const std::string& Option::Description() const { return option_->get_description(); }
 std::string Option::Default() const { return option_->get_default_str(); }

@@ -38,6 +38,9 @@ class Option {
   Option Required();
   // Accepts only these words. -h lists them.
   Option OneOf(const std::vector<std::string>& words);
+  // Names the value, and the words that it usually is, for completion: -h does not list them, and
+  // others are accepted. A name that ends with ",..." says that the value is a list of such words.
+  Option Suggest(const std::string& name, const std::vector<std::string>& words);
   // Accepts only numbers in [min, max]. -h shows the range and the type of number.
   Option Range(int min, int max);
   Option Range(uint32_t min, uint32_t max);
@@ -70,6 +73,8 @@ class Option {
   bool IsPositional() const;
   // Returns the name of the value, with the words that it may be: "TEXT:{text,json}".
   std::string ValueType() const;
+  // Whether the value is a list, with commas between its words.
+  bool IsList() const;
   // Returns the maximum number of values; 0 for a flag.
   int MaxValues() const;
   const std::string& Description() const;

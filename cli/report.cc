@@ -365,10 +365,12 @@ void AddSelectionOptions(Command command, Options& options) {
                  fmt::format("Columns, with commas between them: any of {}; default: "
                              "domain,mode,function, and more for some formats. Text shows two or "
                              "more columns after domain as a tree with subtotals",
-                             fmt::join(report::DimensionNames(), ", ")));
+                             fmt::join(report::DimensionNames(), ", ")))
+      .Suggest("COLUMN,...", report::DimensionNames());
   command
       .AddOption("-d,--domain", options.domains,
                  "Only these domains, by name or number; shares stay parts of all time")
+      .ValueName(kDomainValue)
       .SplitAt(',')
       .OneWordEach();
   command
@@ -405,8 +407,10 @@ void AddSelectionOptions(Command command, Options& options) {
 
 // Options of the order, number and format of rows.
 void AddOutputOptions(Command command, Options& options) {
-  command.AddOption("-s,--sort", options.sort,
-                    "Sort by this column; default: share, or total_share with --children");
+  command
+      .AddOption("-s,--sort", options.sort,
+                 "Sort by this column; default: share, or total_share with --children")
+      .Suggest("COLUMN", report::SortKeys());
   command.AddOption(
       "-n,--limit", options.limit,
       fmt::format("Maximum of rows of each domain; 0: all; default: 20, or all in csv "

@@ -170,6 +170,7 @@ void AddSummary(Command program, CommandAction& run) {
       .Range(1U, 1024U);
   command
       .AddOption("-d,--domain", options->domains, "Only these domains, by name or number (web1,2)")
+      .ValueName(kDomainValue)
       .SplitAt(',')
       .OneWordEach();
   command

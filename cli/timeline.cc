@@ -102,6 +102,14 @@ double RoundInterval(double seconds) {
   return 10 * power;
 }
 
+template <typename Infos>
+std::vector<std::string> NamesOf(const Infos& infos) {
+  std::vector<std::string> names;
+  names.reserve(std::size(infos));
+  for (const auto& info : infos) names.emplace_back(info.name);
+  return names;
+}
+
 // The message about a name that is not one of `infos`.
 template <typename Infos>
 std::string UnknownName(const std::string& name, const Infos& infos) {
@@ -424,14 +432,17 @@ void AddTimeline(Command program, CommandAction& run) {
       "timeline", "Draw vCPUs and pCPUs over time; print or draw series and scatterplots");
   AddTraceOptions(command, options->trace);
   command.AddOption("--series", options->series, "Figures per interval; --list shows the names")
+      .Suggest("SERIES", NamesOf(analysis::kAllSeries))
       .SplitAt(',')
       .OneWordEach();
-  command.AddOption("--scatter", options->scatter, "Points; --list shows the names");
+  command.AddOption("--scatter", options->scatter, "Points; --list shows the names")
+      .Suggest("SCATTERPLOT", NamesOf(analysis::kAllScatters));
   command.AddOption(
       "--interval", options->interval,
       "Length of an interval (1s, 100ms); default: a round length that gives about a hundred");
   command
       .AddOption("-d,--domain", options->domains, "Only these domains, by name or number (web1,2)")
+      .ValueName(kDomainValue)
       .SplitAt(',')
       .OneWordEach();
   command.AddOption("--top", options->top,

@@ -311,7 +311,9 @@ void AddTop(Command program, CommandAction& run) {
       .Range(0.5, 3600.0)
       .ValueName("SECONDS")
       .ShowDefault();
-  command.AddOption("--by", options->by, "Columns, as in report").ShowDefault();
+  command.AddOption("--by", options->by, "Columns, as in report")
+      .Suggest("COLUMN,...", report::DimensionNames())
+      .ShowDefault();
   command.AddOption("-d,--domain", options->domain,
                     "Only functions of this domain, by name or number");
   command.AddFlag("-b,--batch", options->batch, "Print frames as text, one after the other");

@@ -346,6 +346,12 @@ std::string_view PlacementDescription(Placement placement) {
   return "?";
 }
 
+std::vector<std::string> SortKeys() {
+  std::vector<std::string> keys = DimensionNames();
+  keys.insert(keys.end(), kFigures.begin(), kFigures.end());
+  return keys;
+}
+
 bool IsSortKey(const std::vector<Dimension>& by, std::string_view key) {
   if (std::find(kFigures.begin(), kFigures.end(), key) != kFigures.end()) return true;
   if (std::ranges::any_of(kRatioEnds, [key](auto end) { return key.ends_with(end); })) return true;

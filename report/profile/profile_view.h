@@ -64,6 +64,9 @@ std::string ContextName(const ProfileReport& report, correlate::Context context)
 // Returns a phrase that follows a number of samples: "20 estimated within a drain interval".
 std::string_view PlacementDescription(correlate::Placement placement);
 
+// Returns the keys of the columns by which the rows of any profile can be sorted.
+std::vector<std::string> SortKeys();
+
 // Returns whether rows may be sorted by this key: a column of `by`, or a figure that a profile can
 // have.
 bool IsSortKey(const std::vector<correlate::Dimension>& by, std::string_view key);
