@@ -192,6 +192,7 @@ absl::StatusOr<std::string> View::Text(const report::TextStyle& style, size_t ro
   report::TopFrame frame;
   frame.recording = own_ ? "xenoscope top" : path_;
   frame.over = over();
+  frame.has_xen = !info_.xen.version.empty() || info_.trace.has_value();
   frame.seconds = recording_->clock().Seconds(part_.range.Length());
   frame.trace = result_ ? &*result_ : nullptr;
   frame.domain_name = [this](DomainId domain) { return info_.NameOf(domain); };

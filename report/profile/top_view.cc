@@ -184,6 +184,9 @@ std::string TopText(const TopFrame& frame, const TopLayout& layout) {
   std::string text = Head(frame);
   if (layout.style.width > 0) text = Shortened(text, layout.style.width, Shorten::kEnd);
   text += '\n';
+  if (!frame.has_xen) {
+    text += "no Xen on this host: what is shown is this Linux, its kernel and its processes\n";
+  }
   if (frame.trace != nullptr) {
     Table domains = DomainTable(frame);
     // Functions take the rows that domains leave, and always some.

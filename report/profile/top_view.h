@@ -15,8 +15,9 @@ namespace xenoscope::report {
 // A window of time of a recording.
 struct TopFrame {
   std::string recording;
-  double seconds = 0;  // length of the window
-  bool over = false;   // whether the recording is complete
+  double seconds = 0;   // length of the window
+  bool over = false;    // whether the recording is complete
+  bool has_xen = true;  // whether the host runs Xen; else the only domain is its Linux
   // The analysis of the window's trace; null if there is no trace.
   const analysis::AnalysisResult* trace = nullptr;
   // The profile; null if the recording has no samples.

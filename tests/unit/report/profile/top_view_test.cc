@@ -96,6 +96,16 @@ TEST(TopText, SortsDomainsAndFunctions) {
       "198 of 200 samples attributed\n");
 }
 
+TEST(TopText, SaysThatThereIsNoXen) {
+  const ProfileReport profile = Samples();
+  TopFrame frame;
+  frame.profile = &profile;
+  EXPECT_EQ(TopText(frame, {}).find("no Xen"), std::string::npos);
+  frame.has_xen = false;
+  EXPECT_NE(TopText(frame, {}).find("\nno Xen on this host: what is shown is this Linux"),
+            std::string::npos);
+}
+
 TEST(TopText, FitsSmallScreen) {
   analysis::AnalysisResult trace = Trace();
   for (uint16_t id = 2; id < 40; ++id) {
