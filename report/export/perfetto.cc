@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "report/export/timeline_names.h"
 #include "report/markup.h"
 #include "trace/exit_name.h"
 
@@ -15,7 +16,6 @@ namespace xenoscope::report {
 namespace {
 
 using correlate::Mark;
-using correlate::MarkKind;
 using correlate::PlacedSample;
 using correlate::RunstateInterval;
 using correlate::Segment;
@@ -27,6 +27,7 @@ using correlate::VcpuTrack;
 // The field numbers of protos/perfetto/trace.
 enum class TraceField : protozero::pbf_tag_type { kPacket = 1 };
 enum class PacketField : protozero::pbf_tag_type {
+  kFtraceEvents = 1,
   kTimestamp = 8,
   kSequence = 10,
   kTrackEvent = 11,
@@ -74,6 +75,18 @@ enum class SampleField : protozero::pbf_tag_type {
   kMode = 5,
 };
 
+enum class BundleField : protozero::pbf_tag_type { kCpu = 1, kEvent = 2 };
+enum class FtraceField : protozero::pbf_tag_type { kTimestamp = 1, kPid = 2, kSchedSwitch = 4 };
+enum class SwitchField : protozero::pbf_tag_type {
+  kPrevComm = 1,
+  kPrevPid = 2,
+  kPrevPrio = 3,
+  kPrevState = 4,
+  kNextComm = 5,
+  kNextPid = 6,
+  kNextPrio = 7,
+};
+
 // The values of TrackEvent.Type.
 constexpr int32_t kSliceBegin = 1;
 constexpr int32_t kSliceEnd = 2;
@@ -86,6 +99,15 @@ constexpr uint32_t kSequenceNumber = 1;
 
 template <typename Field>
 using Message = protozero::pbf_builder<Field>;
+
+// What Linux calls a thread that no vCPU is: its swapper.
+constexpr int32_t kIdleTid = 0;
+constexpr std::string_view kIdleName = "swapper";
+constexpr int32_t kUsualPriority = 120;
+// The values of sched_switch's prev_state: TASK_RUNNING, TASK_INTERRUPTIBLE.
+constexpr int64_t kRunnableState = 0;
+constexpr int64_t kSleepingState = 1;
+constexpr size_t kBundleBytes = size_t{1} << 15;  // of switches of a pCPU in one packet
 
 constexpr size_t kChunkBytes = size_t{1} << 20;  // the bytes that are kept before they are written
 
@@ -101,51 +123,6 @@ int32_t CpuMode(DomainId domain, Mode mode) {
       break;
   }
   return 3;
-}
-
-std::string MarkName(const Mark& mark) {
-  const auto or_number = [&](std::string_view kind, std::string_view name) {
-    return name.empty() ? fmt::format("{} {}", kind, mark.number) : std::string(name);
-  };
-  switch (mark.kind) {
-    case MarkKind::kHypercall:
-    case MarkKind::kSubcall:
-      return or_number("hypercall", trace::HypercallName(mark.number));
-    case MarkKind::kTrap:
-      return or_number("trap", trace::TrapName(mark.number));
-    case MarkKind::kPageFault:
-      return "page_fault";
-    case MarkKind::kEmulation:
-      break;
-  }
-  return "emulation";
-}
-
-// Returns the context that is more likely than all others together, if there is one: the candidate
-// that a weighted majority vote leaves (Boyer and Moore), if it has the majority. O(places).
-std::optional<correlate::Context> LikelyContext(std::span<const correlate::Place> places) {
-  std::optional<correlate::Context> candidate;
-  double ahead = 0;
-  for (const correlate::Place& place : places) {
-    const double weight = std::max(place.weight, 0.0);
-    if (candidate == place.context) {
-      ahead += weight;
-    } else if (weight > ahead) {
-      candidate = place.context;
-      ahead = weight - ahead;
-    } else {
-      ahead -= weight;
-    }
-  }
-  double of_candidate = 0;
-  double all = 0;
-  for (const correlate::Place& place : places) {
-    const double weight = std::max(place.weight, 0.0);
-    all += weight;
-    if (candidate == place.context) of_candidate += weight;
-  }
-  if (2 * of_candidate <= all) return std::nullopt;
-  return candidate;
 }
 
 }  // namespace
@@ -244,14 +221,63 @@ std::optional<uint64_t> PerfettoWriter::SpanTrack(DomainId domain, const std::st
 void PerfettoWriter::OnRunstateInterval(const RunstateInterval& interval) {
   if (IsIdle(interval.vcpu) || interval.range.Empty()) return;
   KnowVcpu(interval.vcpu, interval.vcpu_index);
-  std::string name = ToString(interval.state);
-  if (interval.state == TimelineState::kRunnable) {
-    name += fmt::format(": {}", ToString(interval.cause));
-  }
-  PutSlice(TrackNumber(Part::kRunstates, interval.vcpu_index), interval.range, name);
+  PutSlice(TrackNumber(Part::kRunstates, interval.vcpu_index), interval.range,
+           RunstateName(interval));
   if (interval.state != TimelineState::kRunning) return;
+  PutRun(interval);
   KnowPcpu(interval.pcpu);
   PutSlice(TrackNumber(Part::kPcpu, interval.pcpu.value), interval.range, ToString(interval.vcpu));
+}
+
+void PerfettoWriter::PutRun(const RunstateInterval& interval) {
+  if (interval.pcpu.value >= scheduled_.size()) scheduled_.resize(size_t{interval.pcpu.value} + 1);
+  Scheduled& pcpu = scheduled_[interval.pcpu.value];
+  const bool goes_on = pcpu.run && pcpu.run->vcpu_index == interval.vcpu_index &&
+                       pcpu.run->end == interval.range.begin;
+  if (!goes_on) {
+    const bool follows = pcpu.run && pcpu.run->end == interval.range.begin;
+    if (pcpu.run && !follows) PutSwitch(interval.pcpu, pcpu.run->end, std::nullopt);
+    PutSwitch(interval.pcpu, interval.range.begin, interval.vcpu_index);
+  }
+  // Whether it is preempted at this end comes later (OnState).
+  pcpu.run = Run{.vcpu_index = interval.vcpu_index, .end = interval.range.end};
+}
+
+void PerfettoWriter::PutSwitch(PcpuId pcpu, Tsc at, std::optional<uint32_t> to) {
+  Scheduled& scheduled = scheduled_[pcpu.value];
+  {
+    Message<BundleField> bundle(scheduled.bundle);
+    if (scheduled.bundle.empty()) bundle.add_uint32(BundleField::kCpu, pcpu.value);
+    // Who ran until now; the idle thread, unless a run ends here.
+    const auto& from = scheduled.run;
+    const bool idle = scheduled.idle || !from;
+    const auto name = [this](uint32_t index) { return ToString(vcpus_[index].ref); };
+    const int32_t from_tid = idle ? kIdleTid : TidOf(from->vcpu_index);
+    Message<FtraceField> event(bundle, BundleField::kEvent);
+    event.add_uint64(FtraceField::kTimestamp, Time(at));
+    event.add_uint32(FtraceField::kPid, static_cast<uint32_t>(from_tid));
+    Message<SwitchField> put(event, FtraceField::kSchedSwitch);
+    put.add_string(SwitchField::kPrevComm, idle ? std::string(kIdleName) : name(from->vcpu_index));
+    put.add_int32(SwitchField::kPrevPid, from_tid);
+    put.add_int32(SwitchField::kPrevPrio, kUsualPriority);
+    put.add_int64(SwitchField::kPrevState,
+                  idle || from->preempted ? kRunnableState : kSleepingState);
+    put.add_string(SwitchField::kNextComm, to ? name(*to) : std::string(kIdleName));
+    put.add_int32(SwitchField::kNextPid, to ? TidOf(*to) : kIdleTid);
+    put.add_int32(SwitchField::kNextPrio, kUsualPriority);
+  }
+  scheduled.idle = !to;
+  if (scheduled.bundle.size() >= kBundleBytes) PutBundle(scheduled);
+}
+
+void PerfettoWriter::PutBundle(Scheduled& scheduled) {
+  if (scheduled.bundle.empty()) return;
+  std::string packet;
+  Message<PacketField> message(packet);
+  message.add_uint32(PacketField::kSequence, kSequenceNumber);
+  message.add_message(PacketField::kFtraceEvents, scheduled.bundle);
+  scheduled.bundle.clear();
+  PutPacket(packet);
 }
 
 void PerfettoWriter::OnSegment(const Segment& segment) {
@@ -281,6 +307,11 @@ void PerfettoWriter::OnState(const VcpuTrack& vcpu, TimelineState before) {
     runners_[pcpu] = vcpu.ref;
   } else if (runners_[pcpu] == vcpu.ref) {
     runners_[pcpu].reset();
+  }
+  if (before == TimelineState::kRunning && vcpu.state == TimelineState::kRunnable &&
+      pcpu < scheduled_.size() && scheduled_[pcpu].run &&
+      scheduled_[pcpu].run->vcpu_index == vcpu.index) {
+    scheduled_[pcpu].run->preempted = true;
   }
   const int change = static_cast<int>(vcpu.state == TimelineState::kRunnable) -
                      static_cast<int>(before == TimelineState::kRunnable);
@@ -320,6 +351,7 @@ void PerfettoWriter::KnowVcpu(VcpuRef ref, uint32_t index) {
   if (index >= vcpus_.size()) vcpus_.resize(size_t{index} + 1);
   if (vcpus_[index].known) return;
   vcpus_[index].known = true;
+  vcpus_[index].ref = ref;
   index_.try_emplace(ref, index);
   const uint64_t process = TrackNumber(Part::kProcess, ref.domain.value);
   const uint32_t pid = kFirstPid + ref.domain.value;
@@ -535,6 +567,11 @@ absl::Status PerfettoWriter::Finish() {
     if (vcpus_[index].known) PutBracket(index);
   }
   guest_marks_.Finish();
+  for (uint32_t pcpu = 0; pcpu < scheduled_.size(); ++pcpu) {
+    Scheduled& scheduled = scheduled_[pcpu];
+    if (scheduled.run) PutSwitch(PcpuId{pcpu}, scheduled.run->end, std::nullopt);
+    PutBundle(scheduled);
+  }
   Flush(1);
   return status_;
 }

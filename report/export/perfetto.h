@@ -3,7 +3,8 @@
 // not with the length of the trace.
 //
 // A domain is a process with the number kFirstPid + the domain's id. A vCPU is a thread of that
-// process; its runstates, its guest and exit intervals, and its marks are tracks. Marks that a
+// process; its runstates, its guest and exit intervals, and its marks are tracks. Its runs are
+// events of Linux's scheduler, too, so that Perfetto's own tracks of CPUs show them. Marks that a
 // domain wrote (trace/guest_mark.h) are a track of its process, and what they begin and end a track
 // for each text. The pCPUs together are a process too; its tracks show which vCPU ran and the
 // requests to Xen. Timestamps are nanoseconds since the trace began.
@@ -87,10 +88,24 @@ class PerfettoWriter final : public correlate::PipelineObserver {
     kGuestSpans
   };
   struct Vcpu {
+    VcpuRef ref;
     bool known = false;
     bool drained = false;
     TscRange bracket;  // the half-open bracket of the samples that are not written yet
     uint64_t samples = 0;
+  };
+
+  // A vCPU's run on a pCPU that has ended.
+  struct Run {
+    uint32_t vcpu_index = 0;
+    Tsc end;
+    bool preempted = false;  // the vCPU still wanted to run
+  };
+  // A pCPU in the words of Linux's scheduler: vCPUs are its threads.
+  struct Scheduled {
+    std::optional<Run> run;  // the last one
+    bool idle = true;        // after the last switch
+    std::string bundle;      // the FtraceEventBundle that is not written yet
   };
 
   void OnRunstateInterval(const correlate::RunstateInterval& interval) override;
@@ -98,6 +113,12 @@ class PerfettoWriter final : public correlate::PipelineObserver {
   void OnMark(const correlate::Mark& mark) override;
   void OnState(const correlate::VcpuTrack& vcpu, correlate::TimelineState before) override;
 
+  // Puts the switches before a run, so that Perfetto's tracks of CPUs show it.
+  void PutRun(const correlate::RunstateInterval& interval);
+  // Puts a sched_switch from what ran last on the pCPU to the vCPU, or to no vCPU.
+  void PutSwitch(PcpuId pcpu, Tsc at, std::optional<uint32_t> to);
+  void PutBundle(Scheduled& scheduled);
+  static int32_t TidOf(uint32_t vcpu_index) { return static_cast<int32_t>(kFirstTid + vcpu_index); }
   void OnGuestMark(const trace::WholeGuestMark& mark);
   // Returns the track of what marks of this text begin and end; nothing if there are too many.
   std::optional<uint64_t> SpanTrack(DomainId domain, const std::string& text);
@@ -142,6 +163,7 @@ class PerfettoWriter final : public correlate::PipelineObserver {
   std::vector<Vcpu> vcpus_;                       // the vCPUs, by VcpuTrack::index
   std::vector<bool> pcpus_;
   std::vector<std::optional<VcpuRef>> runners_;  // the vCPU that runs, by pCPU
+  std::vector<Scheduled> scheduled_;             // by pCPU
   trace::GuestMarkTexts guest_marks_{
       [this](const trace::WholeGuestMark& mark) { OnGuestMark(mark); }};
   absl::flat_hash_set<DomainId> marking_;                       // the domains with marks
