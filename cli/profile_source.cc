@@ -157,7 +157,12 @@ absl::StatusOr<KernelTraces> ProfileSource::KernelsFor(
 }
 
 void ProfileSource::SetNames(report::ProfileReport& out) const {
-  if (info() != nullptr) out.changes = report::ChangeLines(*info());
+  if (info() != nullptr) {
+    out.changes = report::ChangeLines(*info());
+    if (const auto& wall = info()->wall_clock) {
+      out.wall_clock = report::TimeOfDay{info()->started, wall->utc_ns, wall->error_ns};
+    }
+  }
   out.domain_name = [this](DomainId domain) { return DomainName(domain); };
   out.process_name = [this](AddressSpaceId space) { return processes_.NameOf(space); };
   out.function_of = [this](FunctionId id) -> const Function& { return symbols().Describe(id); };

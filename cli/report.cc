@@ -50,6 +50,7 @@ struct Options {
   double threshold = 0;  // percent
   std::string format = "text";
   std::string weight;  // empty: cycles, where the event counts time
+  std::string tagroot;
   std::string output;  // empty: standard output
   bool help_columns = false;
   bool origins = false;
@@ -149,6 +150,9 @@ absl::Status WriteProfile(const Options& options, const std::vector<Dimension>& 
     return InvalidError("event {} does not count time: give --weight samples", out.event);
   }
   write.weight = weigh_time ? report::FlameWeight::kCycles : report::FlameWeight::kSamples;
+  if (!options.tagroot.empty()) {
+    XENOSCOPE_ASSIGN_OR_RETURN(write.roots, report::ParseDimensions(options.tagroot));
+  }
   write.title += ": " + out.event;
   XENOSCOPE_ASSIGN_OR_RETURN(const std::string text, format.write(out, write));
   return WriteOutput(options.output, text);
@@ -254,6 +258,26 @@ bool ShowsCallChains(const Options& options) {
   return by.ok() && profile::HasDimension(report::ColumnsFor(format, *by), Dimension::kStack);
 }
 
+// The frames at the root of pprof's stacks are columns of the profile, and not of its stacks.
+void CheckTagroot(const Options& options) {
+  if (options.tagroot.empty()) return;
+  if (options.format != report::kPprof) {
+    ThrowUsageError("--tagroot", "goes with --format pprof only");
+  }
+  const auto roots = report::ParseDimensions(options.tagroot);
+  if (!roots.ok()) ThrowUsageError("--tagroot", std::string(Message(roots.status())));
+  const auto by = report::ParseDimensions(By(options));
+  if (!by.ok()) return;
+  for (const Dimension root : *roots) {
+    if (root == Dimension::kFunction || root == Dimension::kStack || root == Dimension::kAddress ||
+        !profile::HasDimension(*by, root)) {
+      ThrowUsageError("--tagroot",
+                      fmt::format("{} is no label: the columns are {}; --by adds others",
+                                  report::ToString(root), By(options)));
+    }
+  }
+}
+
 // Totals are of functions, images and modes: what each frame of a call chain has.
 void CheckChildren(const Options& options, std::vector<Dimension> by) {
   if (!options.children) {
@@ -309,6 +333,7 @@ void Check(const Options& options) {
   const auto by = report::ParseDimensions(By(options));
   if (!by.ok()) ThrowUsageError("--by", std::string(Message(by.status())));
   CheckChildren(options, *by);
+  CheckTagroot(options);
   if (!report::IsSortKey(*by, SortKey(options))) {
     ThrowUsageError("--sort",
                     fmt::format("there is no column '{}'; choose from {},samples,share,cycles",
@@ -431,6 +456,12 @@ void AddOutputOptions(Command command, Options& options) {
                  "Weight of frames in folded and svg: cycles or samples; default: cycles if the "
                  "event counts time")
       .OneOf({"cycles", "samples"});
+  command
+      .AddOption(
+          "--tagroot", options.tagroot,
+          "pprof: columns (domain,mode) that are frames at the root of all stacks, as `pprof "
+          "-tagroot` makes them of labels")
+      .Suggest("COLUMN,...", report::DimensionNames());
   command.AddOption("-o,--output", options.output, "Write to this file");
   command.AddFlag("--inline,!--no-inline", options.inlined,
                   "Show inlined functions in stacks as \"name (inlined)\" (--by stack, folded, "

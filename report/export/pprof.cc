@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <protozero/pbf_builder.hpp>
 #include <tuple>
 #include <utility>
@@ -32,6 +33,7 @@ enum class ProfileField : protozero::pbf_tag_type {
   kLocation = 4,
   kFunction = 5,
   kStringTable = 6,
+  kTimeNanos = 9,
   kDurationNanos = 10,
   kPeriodType = 11,
   kComment = 13,
@@ -91,8 +93,9 @@ std::string_view StateName(ContextKind kind) {
 
 class PprofWriter {
  public:
-  PprofWriter(const ProfileReport& report, const ProfileSelection& selection)
-      : report_(report), selection_(selection), profile_(out_) {
+  PprofWriter(const ProfileReport& report, const ProfileSelection& selection,
+              const std::vector<Dimension>& roots)
+      : report_(report), selection_(selection), roots_(roots), profile_(out_) {
     Text("");  // string 0 must be empty
   }
 
@@ -109,6 +112,9 @@ class PprofWriter {
       }
     }
     PutMappings();
+    if (const auto utc = UtcOf(report_, report_.sampled.begin)) {
+      profile_.add_int64(ProfileField::kTimeNanos, static_cast<int64_t>(*utc));
+    }
     if (!report_.sampled.Empty()) {
       profile_.add_int64(ProfileField::kDurationNanos,
                          std::llround(Nanoseconds(static_cast<double>(report_.sampled.Length()))));
@@ -122,7 +128,7 @@ class PprofWriter {
       profile_.add_int64(ProfileField::kComment, Text(Printable(caution)));
     }
     profile_.add_int64(ProfileField::kDefaultSampleType,
-                       Text(report_.is_time ? "cycles" : "samples"));
+                       Text(report_.is_time ? "time" : "samples"));
     for (const std::string& text : texts_.all()) {
       profile_.add_string(ProfileField::kStringTable, text);
     }
@@ -137,6 +143,7 @@ class PprofWriter {
     std::string path;
     std::string build_id;
     bool has_inlined = false;
+    double weight = 0;  // of the samples in its own functions
   };
 
   int64_t Text(std::string_view text) { return texts_.Intern(text); }
@@ -175,16 +182,17 @@ class PprofWriter {
     return at->second;
   }
 
-  // Returns the location of a frame that says why Xen ran, which is of no file.
-  uint64_t ExitLocation(const StackFrame& frame) {
-    const uint64_t function = FunctionNumber(FrameNameOf(report_, frame), "");
-    const auto [at, is_new] = exit_locations_.try_emplace(function, last_location_ + 1);
+  // Returns the location of a frame that is of no file: why Xen ran, or a root.
+  uint64_t NamedLocation(std::string_view name) {
+    const uint64_t function = FunctionNumber(name, "");
+    const auto [at, is_new] = named_locations_.try_emplace(function, last_location_ + 1);
     if (is_new) PutLocation(/*mapping=*/0, /*address=*/0, {{function, 0}});
     return at->second;
   }
 
   uint64_t LocationNumber(const ProfileRow& row, const StackFrame& frame) {
-    if (frame.kind != StackFrame::Kind::kFunction) return ExitLocation(frame);
+    if (frame.kind != StackFrame::Kind::kFunction)
+      return NamedLocation(FrameNameOf(report_, frame));
     const AddressSpaceId space = frame.mode == Mode::kUser ? row.process : AddressSpaceId{};
     const uint16_t domain = frame.mode == Mode::kXen ? 0 : row.domain.value;
     const auto [at, is_new] = locations_.try_emplace(
@@ -208,6 +216,7 @@ class PprofWriter {
     }
     if (lines.empty()) lines.emplace_back(FunctionNumber(function.name, ""), 0);
     PutLocation(mapping, frame.address, lines);
+    mapping_of_location_[at->second] = mapping;
     return at->second;
   }
 
@@ -265,14 +274,28 @@ class PprofWriter {
     for (const StackFrame& frame : report_.result.stacks.at(row.stack)) {
       locations.push_back(LocationNumber(row, frame));
     }
+    if (!locations.empty()) AddWeight(locations.front(), std::abs(row.samples));
+    for (auto root = roots_.rbegin(); root != roots_.rend(); ++root) {
+      locations.push_back(NamedLocation(DimensionText(report_, row, *root)));
+    }
     Message<SampleField> sample(profile_, ProfileField::kSample);
     sample.add_packed_uint64(SampleField::kLocationId, locations.begin(), locations.end());
     sample.add_packed_int64(SampleField::kValue, values.begin(), values.end());
     PutLabels(row, sample);
   }
 
+  void AddWeight(uint64_t location, double weight) {
+    const auto mapping = mapping_of_location_.find(location);
+    if (mapping != mapping_of_location_.end()) mappings_[mapping->second - 1].weight += weight;
+  }
+
+  // Puts the file with most samples first: readers call it the main one.
   void PutMappings() {
-    for (size_t i = 0; i < mappings_.size(); ++i) {
+    std::vector<size_t> order(mappings_.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::stable_sort(order, std::ranges::greater(),
+                             [this](size_t i) { return mappings_[i].weight; });
+    for (const size_t i : order) {
       const Mapping& mapping = mappings_[i];
       Message<MappingField> message(profile_, ProfileField::kMapping);
       message.add_uint64(MappingField::kId, i + 1);
@@ -289,12 +312,14 @@ class PprofWriter {
 
   const ProfileReport& report_;
   const ProfileSelection& selection_;
+  const std::vector<Dimension>& roots_;
   std::string out_;
   Message<ProfileField> profile_;
   StringInterner texts_;
   absl::flat_hash_map<std::pair<int64_t, int64_t>, uint64_t> functions_;
   absl::flat_hash_map<LocationKey, uint64_t> locations_;
-  absl::flat_hash_map<uint64_t, uint64_t> exit_locations_;  // by function
+  absl::flat_hash_map<uint64_t, uint64_t> named_locations_;  // by function
+  absl::flat_hash_map<uint64_t, uint64_t> mapping_of_location_;
   uint64_t last_location_ = 0;
   absl::flat_hash_map<std::pair<std::string, std::string>, uint64_t> mapping_index_;
   std::vector<Mapping> mappings_;
@@ -306,8 +331,9 @@ class PprofWriter {
 }  // namespace
 
 absl::StatusOr<std::string> ProfilePprof(const ProfileReport& report,
-                                         const ProfileSelection& selection) {
-  return PprofWriter(report, selection).Write();
+                                         const ProfileSelection& selection,
+                                         const std::vector<Dimension>& roots) {
+  return PprofWriter(report, selection, roots).Write();
 }
 
 }  // namespace xenoscope::report

@@ -36,7 +36,7 @@ absl::StatusOr<std::string> Svg(const ProfileReport& report, const Options& opti
                     options.title);
 }
 absl::StatusOr<std::string> Pprof(const ProfileReport& report, const Options& options) {
-  return ProfilePprof(report, options.selection);
+  return ProfilePprof(report, options.selection, options.roots);
 }
 
 constexpr std::string_view kByFunction = "domain,mode,function";
@@ -60,7 +60,7 @@ constexpr ProfileFormat kFormats[] = {
      .stacks = true,
      .write = Folded},
     {.name = "svg", .about = "a flame graph", .by = kByFunction, .stacks = true, .write = Svg},
-    {.name = "pprof",
+    {.name = kPprof,
      .about = "profile.proto for pprof",
      .by = "domain,vcpu,pcpu,mode,exit,process,function",
      .stacks = true,

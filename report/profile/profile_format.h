@@ -18,6 +18,8 @@ struct ProfileFormatOptions {
   TextStyle style;
   FlameWeight weight = FlameWeight::kSamples;
   std::string title;  // title of pages and pictures
+  // Columns of the profile that are frames at the root of pprof's stacks, outermost first.
+  std::vector<correlate::Dimension> roots;
 };
 
 struct ProfileFormat {
@@ -35,6 +37,7 @@ struct ProfileFormat {
 
 inline constexpr std::string_view kHtml = "html";
 inline constexpr std::string_view kPerfetto = "perfetto";
+inline constexpr std::string_view kPprof = "pprof";
 
 std::span<const ProfileFormat> ProfileFormats();
 // Returns null if there is no format of that name.

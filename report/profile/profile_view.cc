@@ -328,6 +328,13 @@ std::string ContextName(const ProfileReport& report, Context context) {
   return trace::ExitName(report.vendor, context.nested, context.reason);
 }
 
+std::optional<uint64_t> UtcOf(const ProfileReport& report, Tsc at) {
+  if (!report.wall_clock) return std::nullopt;
+  const TimeOfDay& known = *report.wall_clock;
+  if (at < known.at) return known.utc_ns - report.clock.Nanoseconds(known.at - at);
+  return known.utc_ns + report.clock.Nanoseconds(at - known.at);
+}
+
 std::string_view PlacementDescription(Placement placement) {
   switch (placement) {
     case Placement::kInstant:

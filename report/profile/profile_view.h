@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,13 @@
 
 namespace xenoscope::report {
 
+// An instant of the host's clock and the time of day then.
+struct TimeOfDay {
+  Tsc at;
+  uint64_t utc_ns = 0;    // since 1970
+  uint64_t error_ns = 0;  // by how much it may be wrong
+};
+
 // A finished profile, with what its reports say about the recording.
 struct ProfileReport : profile::SampleSet, profile::ProfileResults {
   std::vector<correlate::Dimension> by;  // columns of `result`
@@ -31,6 +39,7 @@ struct ProfileReport : profile::SampleSet, profile::ProfileResults {
   // Findings, most important first; none in reports that do not look for them.
   std::vector<findings::Finding> findings;
   std::vector<std::string> changes;  // changes of domains during the recording, one sentence each
+  std::optional<TimeOfDay> wall_clock;               // not set: not known
   std::function<std::string(DomainId)> domain_name;  // returns "" for a domain without a name
   // Whether domains have the numbers that Xen gave them. In a profile of several hosts they are
   // known by name alone.
@@ -60,6 +69,9 @@ struct ProfileSelection {
 
 // Returns the text of a column of exits: "guest", "VMEXIT_CPUID".
 std::string ContextName(const ProfileReport& report, correlate::Context context);
+
+// Returns the time of day at the instant in ns since 1970, if it is known.
+std::optional<uint64_t> UtcOf(const ProfileReport& report, Tsc at);
 
 // Returns a phrase that follows a number of samples: "20 estimated within a drain interval".
 std::string_view PlacementDescription(correlate::Placement placement);
