@@ -183,8 +183,9 @@ absl::Status ProfileReport(const ProfileSource& source, const Options& options,
   AddFilterColumns(options, columns.by);
   columns.with_subtotals = ShowsTree(options, columns.by);
   report::ProfileReport out;
-  if (format.name == report::kPerfetto) {
-    return WritePerfetto(source, options.profile, std::move(columns), options.output, out);
+  if (format.timeline) {
+    return WriteTimeline(source, options.profile, format, std::move(columns), options.output,
+                         write.title, out);
   }
   if (format.name == report::kHtml) {
     XENOSCOPE_ASSIGN_OR_RETURN(
@@ -251,7 +252,7 @@ bool ShowsSideBySide(const Options& options) {
 bool ShowsCallChains(const Options& options) {
   if (options.findings || options.origins || !options.explain.empty()) return false;
   const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
-  if (options.children || format.name == report::kPerfetto || format.name == report::kHtml) {
+  if (options.children || format.timeline || format.name == report::kHtml) {
     return true;
   }
   const auto by = report::ParseDimensions(By(options));
@@ -339,7 +340,7 @@ void Check(const Options& options) {
                     fmt::format("there is no column '{}'; choose from {},samples,share,cycles",
                                 options.sort, By(options)));
   }
-  if (!options.filters.empty() && format.name == report::kPerfetto) {
+  if (!options.filters.empty() && format.timeline) {
     ThrowUsageError(
         "--where",
         fmt::format("cannot go with --format {}, which contains all rows; filter in its viewer",
@@ -367,6 +368,7 @@ constexpr const char* kExamples =
     "  xenoscope report web.xeno --format svg -o web.svg\n"
     "  xenoscope report web.xeno --format html -o web.html\n"
     "  xenoscope report web.xeno --format pprof -o web.pb.gz && pprof -top web.pb.gz\n"
+    "  xenoscope report web.xeno --format firefox -o web.json   # profiler.firefox.com opens it\n"
     "  xenoscope report web.xeno --by domain,function --where mode=xen --where exit=VMEXIT_*\n"
     "  xenoscope report web.xeno -e '{cycles,instructions}' --by domain,exit --sort ipc\n"
     "  xenoscope report web.xeno --explain svm_vmexit_handler\n"

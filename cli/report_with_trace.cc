@@ -15,6 +15,7 @@
 #include "correlate/stacks.h"
 #include "profile/code_lines.h"
 #include "profile/pipeline_options.h"
+#include "report/export/firefox.h"
 #include "report/export/perfetto.h"
 #include "report/html/page.h"
 #include "report/html/page_flame.h"
@@ -70,15 +71,17 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
   return report::ToPage(page);
 }
 
-absl::Status WritePerfetto(const ProfileSource& source, const ProfileOptions& request,
-                           profile::ProfileColumns columns, const std::string& path,
+absl::Status WriteTimeline(const ProfileSource& source, const ProfileOptions& request,
+                           const report::ProfileFormat& format, profile::ProfileColumns columns,
+                           const std::string& path, const std::string& title,
                            report::ProfileReport& out) {
   std::ofstream file;
   if (!path.empty()) {
     file.open(path, std::ios::binary);
     if (!file.good()) return ErrnoError(errno, "cannot write {}", path);
   }
-  correlate::StackOptions stacks{.by_address = true, .fold_recursion = columns.fold_recursion};
+  const bool perfetto = format.name == report::kPerfetto;
+  correlate::StackOptions stacks{.by_address = perfetto, .fold_recursion = columns.fold_recursion};
   if (columns.with_inlined) {
     stacks.inlined_at = [&source](const correlate::CodeLocation& at) {
       return profile::InlinedFunctions(
@@ -93,9 +96,16 @@ absl::Status WritePerfetto(const ProfileSource& source, const ProfileOptions& re
     file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     return file.good() ? absl::OkStatus() : ErrnoError(errno, "cannot write {}", path);
   };
-  report::PerfettoWriter writer(out, source.symbols(), std::move(stacks), sink);
-  absl::Status written = source.Profile(request, std::move(columns), out, &writer);
-  if (written.ok()) written = writer.Finish();
+  absl::Status written;
+  if (perfetto) {
+    report::PerfettoWriter writer(out, source.symbols(), std::move(stacks), sink);
+    written = source.Profile(request, std::move(columns), out, &writer);
+    if (written.ok()) written = writer.Finish();
+  } else {
+    report::FirefoxWriter writer(out, source.symbols(), std::move(stacks));
+    written = source.Profile(request, std::move(columns), out, &writer);
+    if (written.ok()) written = writer.Write(title, sink);
+  }
   if (absl::IsCancelled(written)) return absl::OkStatus();
   if (!written.ok() || path.empty()) return written;
   file.close();

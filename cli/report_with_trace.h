@@ -22,10 +22,12 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
                                        const report::ProfileFormatOptions& options,
                                        report::ProfileReport& out);
 
-// Writes a Perfetto trace to the file, or to standard output where `path` is empty. Errors: as
+// Writes samples and trace in a format with a timeline (ProfileFormat::timeline) to the file, or to
+// standard output where `path` is empty. `title` names the recording. Errors: as
 // ProfileSource::Profile; those of writing.
-absl::Status WritePerfetto(const ProfileSource& source, const ProfileOptions& request,
-                           profile::ProfileColumns columns, const std::string& path,
+absl::Status WriteTimeline(const ProfileSource& source, const ProfileOptions& request,
+                           const report::ProfileFormat& format, profile::ProfileColumns columns,
+                           const std::string& path, const std::string& title,
                            report::ProfileReport& out);
 
 }  // namespace xenoscope::cli

@@ -73,7 +73,12 @@ constexpr ProfileFormat kFormats[] = {
     {.name = kPerfetto,
      .about = "samples and trace on one timeline for ui.perfetto.dev",
      .by = "domain,stack",
-     .binary = true},
+     .binary = true,
+     .timeline = true},
+    {.name = kFirefox,
+     .about = "samples and VM exits of each vCPU for profiler.firefox.com",
+     .by = "domain,stack",
+     .timeline = true},
 };
 
 }  // namespace

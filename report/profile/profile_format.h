@@ -30,13 +30,15 @@ struct ProfileFormat {
   bool stacks = false;
   bool addresses = false;
   bool binary = false;
-  bool ratios = false;  // whether it shows events side by side, with their ratios
+  bool timeline = false;  // whether it has all samples and the trace
+  bool ratios = false;    // whether it shows events side by side, with their ratios
   // The writer; null for formats that need more than the profile (cli/report_with_trace.h).
   absl::StatusOr<std::string> (*write)(const ProfileReport&, const ProfileFormatOptions&) = nullptr;
 };
 
 inline constexpr std::string_view kHtml = "html";
 inline constexpr std::string_view kPerfetto = "perfetto";
+inline constexpr std::string_view kFirefox = "firefox";
 inline constexpr std::string_view kPprof = "pprof";
 
 std::span<const ProfileFormat> ProfileFormats();
