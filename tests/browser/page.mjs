@@ -61,6 +61,20 @@ async function explained(page, table) {
     );
   }
 }
+// Groups by these columns as a person would: a click adds or removes one, an arrow key moves it.
+async function groupBy(page, by) {
+  const shown = () => page.$$eval("main .chip.on", (all) => all.map((chip) => chip.textContent));
+  const chip = (column) => `main .chip:text-is('${column}')`;
+  for (const column of by) if (!(await shown()).includes(column)) await page.click(chip(column));
+  for (const column of await shown()) if (!by.includes(column)) await page.click(chip(column));
+  for (let i = 0; i < by.length; i++) {
+    for (let at = (await shown()).indexOf(by[i]); at > i; at--) {
+      await page.focus(chip(by[i]));
+      await page.keyboard.press("ArrowLeft");
+    }
+  }
+  check(`grouped by ${by.join()}`, (await shown()).join() === by.join(), await shown());
+}
 const number = (text) => Number(text.replaceAll(",", "").replace("%", ""));
 
 const laptop = { width: 1366, height: 768 };
@@ -133,7 +147,10 @@ async function wholeReport() {
   );
   await press("Escape");
   check("the whole again", (await page.textContent(".crumbs")) === "all");
-  await page.selectOption("main select", "domain,exit,stack");
+  await groupBy(page, ["exit", "domain", "function", "line"]);
+  const exitFirst = await page.evaluate(() => location.hash);
+  check("the columns are in the address", exitFirst.includes("by=exit%2Cdomain%2Cfunction%2Cline"), exitFirst);
+  await groupBy(page, ["domain", "exit", "function", "line"]);
   await page.waitForTimeout(100);
   await shot("flame-graph-by-exit");
 
@@ -162,7 +179,7 @@ async function wholeReport() {
       share,
     ]);
   }
-  await page.uncheck("label:has-text('and line') input");
+  await groupBy(page, ["domain", "exit", "function"]);
   check("without lines", (await page.textContent(".about")).startsWith("all:"));
 
   // Functions: the rows of the report, in its order, with its intervals; then another grouping.
@@ -181,7 +198,7 @@ async function wholeReport() {
     label,
   );
   await shot("functions");
-  await page.selectOption("main select", "domain,exit");
+  await groupBy(page, ["domain", "exit"]);
   const byExit = json("exits.json").rows;
   const grouped = await cells(page, "#table-functions");
   check("rows by exit", grouped.length === byExit.length, [grouped.length, byExit.length]);
@@ -412,7 +429,8 @@ async function addresses() {
     "#functions?by=domain&is=exit%3D%00&is==",
     "#timeline?from=NaN&to=1e999",
     "#timeline?from=9&to=1",
-    "#flame-graph?by=stack,evil&in=x&lines=2",
+    "#flame-graph?by=function,evil&in=x",
+    "#flame-graph?by=function,function",
     "#?%",
   ]) {
     const other = await open("small.html", laptop, "light", nonsense);
@@ -486,7 +504,7 @@ async function selections() {
   // The same figures as a report of that range gives, within the error of samples that are known by an interval.
   const part = json("part.json");
   const again = await open("small.html", laptop, "light", "#functions?range=4-8");
-  await again.selectOption("main select", "domain,function");
+  await groupBy(again, ["domain", "function"]);
   const rows = await cells(again, "#table-functions");
   for (const row of part.rows.filter((each) => each.share > 0.05)) {
     const seen = rows.find((cell) => cell[4] === row.domain && cell[5] === row.function);

@@ -1,4 +1,5 @@
 // The profile as a flame graph by any grouping. It grows downwards; a click enlarges a frame.
+import { columnChips, columnsOf, parseColumns } from "./columns";
 import { Flame, NO_LINE, Page, stackFrames } from "./data";
 import { CanvasView, Child, colour, count, h, hideTip, percent, searchField, short, showTip } from "./dom";
 import { functionList } from "./functions";
@@ -13,16 +14,8 @@ interface Node {
   parent: Node | null;
 }
 
-const GROUPINGS = [
-  "domain,mode,stack",
-  "domain,mode,exit,stack",
-  "domain,exit,stack",
-  "exit,domain,stack",
-  "domain,image,stack",
-  "mode,stack",
-  "domain,exit,mode,stack",
-  "domain,vcpu,mode,stack",
-];
+/** What the graph is by at first, and those of it that the page has. */
+const FIRST = ["domain", "mode", "function", "line"];
 
 function newNode(name: string, kind: string, parent: Node | null): Node {
   return { name, kind, samples: 0, cycles: 0, children: new Map(), parent };
@@ -30,9 +23,9 @@ function newNode(name: string, kind: string, parent: Node | null): Node {
 
 /** The frames of a row for one of the columns: names, and the kinds that colour them. */
 function framesOf(flame: Flame, row: number[], by: string[], column: string, mode: string): [string, string][] {
-  const at = flame.columns.indexOf(column);
+  const at = flame.columns.indexOf(column === "function" ? "stack" : column);
   const value = row[at] ?? 0;
-  if (column !== "stack") {
+  if (column !== "function") {
     const name = flame.strings[value] ?? "";
     if (column === "line") return name === NO_LINE ? [] : [[name, mode]];
     return [column === "mode" ? [`[${name}]`, name] : [name, "group"]];
@@ -61,9 +54,9 @@ function pathOf(
   const frames = (columns: string[]): [string, string][] =>
     columns.flatMap((column) => framesOf(flame, row, by, column, mode));
   if (!inverted && of === undefined) return frames(by);
-  const stack = frames(["stack"]);
+  const stack = frames(["function"]);
   const names = stack.map(([name]) => name);
-  const groups = by.filter((column) => column !== "stack" && column !== "line");
+  const groups = by.filter((column) => column !== "function" && column !== "line");
   if (of !== undefined && !names.includes(of)) return [];
   if (!inverted) return [...stack.slice(names.indexOf(of ?? "")), ...frames(by.filter((column) => column === "line"))];
   const end = of === undefined ? stack.length : names.lastIndexOf(of) + 1;
@@ -100,12 +93,11 @@ export function tree(flame: Flame, by: string[], reading: Reading = { inverted: 
 
 export function flameView(page: Page, flame: Flame, remember: Remember): View {
   const ROW = 21;
-  const usable = GROUPINGS.filter((text) => text.split(",").every((c) => flame.columns.includes(c)));
-  let grouping = usable[0] ?? "stack";
-  let withLines = flame.columns.includes("line");
-  const columns = (): string[] => [...grouping.split(","), ...(withLines ? ["line"] : [])];
+  const known = columnsOf(flame);
+  const first = FIRST.filter((column) => known.includes(column));
+  let by = first;
   let reading: Reading = { inverted: false };
-  let root = tree(flame, columns());
+  let root = tree(flame, by);
   let shown = root;
   let words = "";
   let hover: Node | null = null;
@@ -239,16 +231,12 @@ export function flameView(page: Page, flame: Flame, remember: Remember): View {
     const frames: State = [];
     for (let node = shown; node.parent !== null; node = node.parent)
       frames.unshift(["in", `${node.kind} ${node.name}`]);
-    const plain = grouping === usable[0] && withLines === flame.columns.includes("line");
     const read: State = [
       ...(reading.inverted ? [["inverted", "true"] as [string, string]] : []),
       ...(reading.of === undefined ? [] : [["of", reading.of] as [string, string]]),
     ];
-    const by: State = [
-      ["by", grouping],
-      ["lines", String(withLines)],
-    ];
-    return [...(plain ? [] : by), ...read, ...frames];
+    const grouping: State = by.join() === first.join() ? [] : [["by", by.join()]];
+    return [...grouping, ...read, ...frames];
   }
   function show(node: Node): void {
     shown = node;
@@ -258,16 +246,12 @@ export function flameView(page: Page, flame: Flame, remember: Remember): View {
     remember(state(), true);
   }
   function restore(wanted: URLSearchParams): void {
-    const by = wanted.get("by") ?? usable[0] ?? "stack";
-    grouping = usable.includes(by) ? by : (usable[0] ?? "stack");
-    const line = wanted.get("lines");
-    withLines = flame.columns.includes("line") && line !== "false";
-    choice.value = grouping;
-    lines.checked = withLines;
+    by = parseColumns(wanted.get("by"), known) ?? first;
+    chips.show(by);
     reading = { inverted: wanted.get("inverted") === "true", of: wanted.get("of") ?? undefined };
     inverted.checked = reading.inverted;
-    root = tree(flame, columns(), reading);
-    if (root.children.size === 0) root = tree(flame, columns(), (reading = { inverted: reading.inverted }));
+    root = tree(flame, by, reading);
+    if (root.children.size === 0) root = tree(flame, by, (reading = { inverted: reading.inverted }));
     shown = root;
     for (const key of wanted.getAll("in")) shown = shown.children.get(key) ?? shown;
     focus = shown;
@@ -324,7 +308,7 @@ export function flameView(page: Page, flame: Flame, remember: Remember): View {
   });
 
   function regroup(): void {
-    root = tree(flame, columns(), reading);
+    root = tree(flame, by, reading);
     show(root);
   }
   function read(next: Reading): void {
@@ -333,25 +317,11 @@ export function flameView(page: Page, flame: Flame, remember: Remember): View {
   }
   const inverted = h("input", { type: "checkbox", change: () => read({ ...reading, inverted: inverted.checked }) });
   const alone = h("span");
-  const lines = h("input", {
-    type: "checkbox",
-    checked: withLines,
-    change: () => {
-      withLines = lines.checked;
-      regroup();
-    },
+  const chips = columnChips(page, known, (columns) => {
+    by = columns;
+    regroup();
   });
-  const choice = h(
-    "select",
-    {
-      "aria-label": "Grouping",
-      change: () => {
-        grouping = choice.value;
-        regroup();
-      },
-    },
-    ...usable.map((text) => h("option", { value: text }, text.replaceAll(",", " › ").replace("stack", "function"))),
-  );
+  chips.show(by);
   const search = searchField("Search functions", (text) => {
     words = text;
     draw();
@@ -363,8 +333,7 @@ export function flameView(page: Page, flame: Flame, remember: Remember): View {
     h(
       "div",
       { class: "tools" },
-      h("label", {}, "by ", choice),
-      h("label", { title: page.words.profile.line ?? "" }, lines, " and line"),
+      h("span", {}, "by ", chips.element),
       h("label", { title: "From the innermost functions to their callers" }, inverted, " inverted"),
       alone,
       search,

@@ -1,5 +1,6 @@
 // The profile as a table by any grouping. A click on a row shows its rows by the next column: the exit reasons of a
 // domain, their functions, the lines of a function.
+import { columnChips, columnsOf, parseColumns } from "./columns";
 import { Flame, Page, stackFrames } from "./data";
 import { count, h, intervalWords, nameCell, percent, searchField, short, whisker } from "./dom";
 import { Remember, State, View } from "./view";
@@ -21,24 +22,6 @@ interface Level {
 
 /** The order of columns for opening rows: a row opens by the first of these that it does not have yet. */
 const DRILL_DOWN_COLUMNS = ["domain", "exit", "function", "line"];
-const GROUPINGS = [
-  "domain,function",
-  "function",
-  "domain,exit,function",
-  "exit,function",
-  "exit",
-  "domain",
-  "domain,exit",
-  "domain,mode",
-  "image",
-  "domain,image,function",
-  "mode",
-  "domain,vcpu",
-  "domain,function,line",
-  "domain,exit,function,line",
-  "line",
-];
-
 const inFlame = (column: string): string => (column === "function" ? "stack" : column);
 
 /** What is said of intervals that the page has computed. */
@@ -102,12 +85,8 @@ export interface TableView extends View {
 }
 
 export function tableView(page: Page, remember: Remember): TableView {
-  const own = page.by.join(",");
-  const groupings = [own];
-  const known = (column: string): boolean => page.flame?.columns.includes(inFlame(column)) ?? false;
-  for (const text of GROUPINGS) {
-    if (text.split(",").every(known) && !groupings.includes(text)) groupings.push(text);
-  }
+  const columns = page.flame === undefined ? page.by : columnsOf(page.flame);
+  const known = (column: string): boolean => columns.includes(column);
   const top: Level = { by: page.by, where: [] };
   let levels: Level[] = [top];
   let words = "";
@@ -124,19 +103,19 @@ export function tableView(page: Page, remember: Remember): TableView {
   }
   /** The columns of the last level, and its filters: column=words. */
   function state(): State {
-    if (levels.length === 1 && level().by === top.by) return [];
+    if (levels.length === 1 && level().by.join() === top.by.join()) return [];
     const { by, where } = level();
     return [["by", by.join(",")], ...where.map(([column, said]): [string, string] => ["is", `${column}=${said}`])];
   }
   function restore(wanted: URLSearchParams): void {
-    const by = (wanted.get("by") ?? "").split(",");
+    const by = parseColumns(wanted.get("by"), [...columns, ...page.by]);
     const where = wanted.getAll("is").map((text): RowFilter => {
       const at = Math.max(text.indexOf("="), 0);
       return [text.slice(0, at), text.slice(at + 1)];
     });
-    const usable = by.every(known) && where.every(([column]) => known(column));
+    if (by === undefined || !where.every(([column]) => known(column))) return show([top], false);
     const next: Level = { by, where };
-    show(!usable ? [top] : where.length === 0 ? [next] : [top, next], false);
+    show(where.length === 0 ? [next] : [top, next], false);
   }
   function show(next: Level[], isStep = true): void {
     levels = next;
@@ -176,7 +155,7 @@ export function tableView(page: Page, remember: Remember): TableView {
       `${count(Math.round(total * 10) / 10)} samples; shares are parts of ${all}` +
       (exact ? "" : `; intervals are ${page.selection === undefined ? WIDE : SCALED}`) +
       (open === undefined ? "" : `; click a row to see its rows by ${open}`);
-    choice.value = groupings.includes(by.join(",")) ? by.join(",") : "";
+    chips.show(by);
     crumbs.replaceChildren(
       ...levels.flatMap((each, i) => {
         const added = each.where.slice(levels[i - 1]?.where.length ?? 0);
@@ -269,14 +248,7 @@ export function tableView(page: Page, remember: Remember): TableView {
         : "",
     );
   }
-  const choice = h(
-    "select",
-    {
-      "aria-label": "Columns",
-      change: () => show([...levels.slice(0, -1), { by: choice.value.split(","), where: level().where }]),
-    },
-    ...groupings.map((text) => h("option", { value: text }, text.replaceAll(",", ", "))),
-  );
+  const chips = columnChips(page, columns, (by) => show([...levels.slice(0, -1), { by, where: level().where }]));
   const search = searchField("Filter", (text) => {
     words = text;
     draw();
@@ -290,7 +262,7 @@ export function tableView(page: Page, remember: Remember): TableView {
           if (event.key === "Escape" && levels.length > 1 && event.target !== search) show(levels.slice(0, -1));
         },
       },
-      h("div", { class: "tools" }, h("label", {}, "by ", choice), search, note),
+      h("div", { class: "tools" }, h("span", {}, "by ", chips.element), search, note),
       crumbs,
       place,
     ),
