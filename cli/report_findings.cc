@@ -1,6 +1,5 @@
 #include "cli/report_findings.h"
 
-#include <optional>
 #include <utility>
 
 namespace xenoscope::cli {
@@ -16,15 +15,15 @@ void FindingsPass::AddTo(const ProfileSource& source, report::ProfileReport& out
   metadata.dialect.vendor = out.vendor;
   metadata.clock = out.clock;
   if (all_) metadata.resolver = &source.symbols();
-  const std::optional<analysis::Document> document = trace_.Describe(std::move(metadata));
+  document_ = trace_.Describe(std::move(metadata));
   findings::Results results{.sample_set = &out,
                             .profile = &out,
                             .by = out.by,
                             .info = source.info(),
                             .clock = out.clock,
                             .domain_name = out.domain_name};
-  if (document) {
-    results.trace = &*document;
+  if (document_) {
+    results.trace = &*document_;
     results.traced = trace_.range().Length();
   }
   out.findings = findings::Find(results);

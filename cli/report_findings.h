@@ -1,6 +1,9 @@
 // The findings of a report: its trace is analysed in the same pass that places its samples.
 #pragma once
 
+#include <optional>
+
+#include "analysis/document.h"
 #include "analysis/observed_trace.h"
 #include "cli/profile_source.h"
 #include "findings/find.h"
@@ -17,11 +20,16 @@ class FindingsPass {
   correlate::TraceObserver* observer() { return whole_ ? &trace_ : nullptr; }
   // Sets the findings of the finished profile, of which no row has been dropped. To be called once.
   void AddTo(const ProfileSource& source, report::ProfileReport& out);
+  // Returns the tables of the trace after AddTo; null without a trace, and for a part of the time.
+  [[nodiscard]] const analysis::Document* document() const {
+    return document_ ? &*document_ : nullptr;
+  }
 
  private:
   bool whole_;
   bool all_;
   analysis::ObservedTrace trace_;
+  std::optional<analysis::Document> document_;
 };
 
 }  // namespace xenoscope::cli

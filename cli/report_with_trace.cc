@@ -18,6 +18,7 @@
 #include "report/export/firefox.h"
 #include "report/export/perfetto.h"
 #include "report/html/page.h"
+#include "report/html/page_exits.h"
 #include "report/html/page_flame.h"
 #include "report/html/page_timeline.h"
 
@@ -64,6 +65,9 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
   if (out.traced) {
     XENOSCOPE_ASSIGN_OR_RETURN(nlohmann::ordered_json exits, timeline.ExitsJson());
     page["exits"] = std::move(exits["list"]);
+    if (findings.document() != nullptr) {
+      report::AddExitParts(*findings.document(), out, page["exits"]);
+    }
     XENOSCOPE_ASSIGN_OR_RETURN(page["timeline"], timeline.TimelineJson());
     page["timeline"]["exit_counts"] = std::move(exits["counts"]);
     page["timeline"]["exit_cycles"] = std::move(exits["cycles"]);

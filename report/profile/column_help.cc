@@ -103,6 +103,10 @@ constexpr std::array kChecks = {
 constexpr std::array kExits = {
     ColumnHelp{"domain", "the domain of the VM exits"},
     ColumnHelp{"exit", "the reason of the VM exits"},
+    ColumnHelp{
+        "subreason",
+        "what they were about, as the handler recorded it: port, MSR, CPUID leaf, hypercall, "
+        "vector, kind of fault; -: nothing recorded"},
     ColumnHelp{"count", "number of VM exits whose beginning and end are in the trace"},
     ColumnHelp{"cycles",
                "CPU cycles in Xen for these exits, including those after the vCPU waited for a "

@@ -279,6 +279,26 @@ async function wholeReport() {
     }
   }
   await explained(page, "#table-exits");
+  // By what they were about: each exit is divided without a rest, as summary divides it.
+  const sumOf = (rows, column) => rows.reduce((sum, row) => sum + number(row[column]), 0);
+  const total = sumOf(exits, 2);
+  await groupBy(page, ["exit", "subreason"]);
+  const parts = await cells(page, "#table-exits");
+  await explained(page, "#table-exits");
+  check("subreasons add up", near(sumOf(parts, 2), total, parts.length) && parts.length > exits.length, parts);
+  const pvh = json("summary.json").domains.find((domain) => domain.name === "pvh");
+  const io = pvh.vcpus[0].exits.VMEXIT_IOIO;
+  for (const [kind, { parts: ports }] of Object.entries(io.parts)) {
+    for (const [port, stat] of Object.entries(ports)) {
+      const seen = parts.find((row) => row[0] === "VMEXIT_IOIO" && row[1] === `${kind} ${port}`);
+      const part = number(exits.find((row) => row[1] === "VMEXIT_IOIO")[2]) * (stat.count / io.count);
+      check(`exits for ${kind} ${port}`, seen !== undefined && near(number(seen[2]), part, 1), [seen, part]);
+    }
+  }
+  await groupBy(page, ["domain"]);
+  const byDomainOnly = await cells(page, "#table-exits");
+  check("exits by domain", byDomainOnly.length === 1 && number(byDomainOnly[0][1]) === total, byDomainOnly);
+  await groupBy(page, ["domain", "exit"]);
   await page.click("#table-exits tbody tr:nth-child(2)");
   check("the chosen exit", (await page.textContent("section h2")).startsWith(exits[1][1]));
   await shot("vm-exits");

@@ -72,6 +72,8 @@ export interface Exit {
   p95: number;
   /** Number of exits that took 2^i to 2^(i+1) cycles. */
   octaves: number[];
+  /** What they were about in the whole trace, most cycles first; absent where the trace was not analysed as a whole. */
+  parts?: [subreason: string, count: number, cycles: number][];
 }
 
 export interface Timeline {

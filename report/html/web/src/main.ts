@@ -2,7 +2,8 @@
 import { Page } from "./data";
 import { h, hideTip } from "./dom";
 import { flameView } from "./flame";
-import { diffView, exitsView, overview } from "./overview";
+import { exitsView } from "./exits";
+import { diffView, overview } from "./overview";
 import { domainList } from "./domains";
 import { Figures, Selection, selectionState } from "./selection";
 import { timeStrip } from "./strip";
