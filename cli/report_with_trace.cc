@@ -59,6 +59,7 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
   page["notes"] = report::PageNotes(out);
   page["domains"] = report::PageDomains(out, out.secondary);
   const Tsc zero = out.traced ? timeline.zero() : out.sampled.begin;
+  if (out.wall_clock) page["clock"] = report::PageClock(out, zero);
   XENOSCOPE_ASSIGN_OR_RETURN(
       page["flame"],
       report::PageFlame(out, out.secondary, timeline.over_time(), zero, kMaxPageRows));

@@ -77,6 +77,15 @@ ordered_json PageNotes(const ProfileReport& report) {
   return notes;
 }
 
+ordered_json PageClock(const ProfileReport& report, Tsc zero) {
+  constexpr double kNanosecondsOfMillisecond = 1e6;
+  const auto milliseconds = [](uint64_t ns) {
+    return static_cast<double>(ns) / kNanosecondsOfMillisecond;
+  };
+  return {{"begin_utc_ms", milliseconds(UtcOf(report, zero).value_or(0))},
+          {"error_ms", milliseconds(report.wall_clock->error_ns)}};
+}
+
 ordered_json PageDomains(const ProfileReport& report, const correlate::ProfileResult& flame) {
   std::map<DomainId, std::map<std::string, double>> modes;
   const double whole = report.is_time ? flame.cycles : flame.samples;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/tsc.h"
 #include "correlate/profile.h"
 #include "report/profile/profile_view.h"
 
@@ -21,6 +22,9 @@ nlohmann::ordered_json PageHead(const std::string& title,
 
 // Returns the notes on data quality, one sentence each, in addition to changes and cautions.
 nlohmann::ordered_json PageNotes(const ProfileReport& report);
+
+// Returns the time of day at the page's first instant. The report knows the wall clock.
+nlohmann::ordered_json PageClock(const ProfileReport& report, Tsc zero);
 
 // Returns the figures of each domain, with its share by mode. `flame` must be by domain and mode.
 nlohmann::ordered_json PageDomains(const ProfileReport& report,

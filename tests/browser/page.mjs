@@ -691,6 +691,24 @@ async function guestAlone() {
   await page.close();
 }
 
+// The time of day stands beside seconds, where the recording knows it.
+async function wallClock() {
+  const page = await open("clock.html", laptop, "light");
+  const begin = await page.textContent("#selected");
+  check("the time of day", /; from 2026-03-01 12:00:0\d\.\d{3} UTC;/.test(begin), begin);
+  check("how right it is", (await page.getAttribute("#selected", "title")).includes("right to 2.0 ms"));
+  await page.hover("#strip canvas");
+  const tip = await page.textContent("#tip");
+  const seconds = Number(tip.match(/^([\d.]+) s/)[1]);
+  const [, minute, second] = tip.match(/ 12:(\d\d):([\d.]+) UTC/) ?? [];
+  // The clock was read when recording started, which is at most a second from the trace's first record.
+  check("it runs with the seconds", near(Number(minute) * 60 + Number(second), seconds, 1), tip);
+  await page.close();
+  const none = await open("small.html", laptop, "light");
+  check("no time of day where it is not known", !(await none.textContent("#selected")).includes("UTC"));
+  await none.close();
+}
+
 for (const part of [
   wholeReport,
   findings,
@@ -698,6 +716,7 @@ for (const part of [
   selections,
   functionsBesideFlames,
   wideHost,
+  wallClock,
   guestAlone,
   hostileNames,
   differences,

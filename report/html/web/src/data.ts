@@ -177,6 +177,8 @@ export interface Page {
   by: string[];
   seconds: number;
   is_time: boolean;
+  /** The time of day at the page's first instant, in ms since 1970, and by how much it may be wrong. */
+  clock?: { begin_utc_ms: number; error_ms: number };
   /** Descriptions of columns, by kind of table: report/profile/column_help.cc. */
   words: Record<"profile" | "overview" | "checks" | "exits" | "diff", Record<string, string>>;
   /** The notes of the text report: disagreements of samples and trace, samples without names. */

@@ -1,6 +1,7 @@
 // The strip of time that stays on screen: what pCPUs did, who waited, exits per second. A range that is dragged over it
 // is what all views are then of.
 import { ACTIVITIES } from "./activity";
+import { clockError, timeOfDay } from "./clock";
 import { CanvasView, axisStep, colour, count, h, hideTip, instant, percent, short, showTip, time } from "./dom";
 import { Figures, Selection } from "./selection";
 
@@ -204,6 +205,7 @@ export function timeStrip(figures: Figures, choose: (range: Selection["range"]) 
     const sums = figures.exitCounts;
     showTip(event.clientX, event.clientY, [
       when(here),
+      ...[timeOfDay(page, here)].filter((text) => text !== undefined),
       ...stack.areas.map(
         (area) => `${area.words}: ${(stack as Stack).describe(mean(area.values, stack as Stack, here, here + pixel))}`,
       ),
@@ -233,13 +235,18 @@ export function timeStrip(figures: Figures, choose: (range: Selection["range"]) 
     const range = dragged ?? selection.range;
     clear.disabled = range === undefined;
     const estimated = page.flame?.without_time ?? 0;
+    const [from, to] = range ?? [0, length];
+    const day = timeOfDay(page, from);
+    words.title = day === undefined ? "" : `to ${timeOfDay(page, to)}; ${clockError(page)}`;
     words.textContent =
-      range === undefined
-        ? `${when(0)} to ${when(length)}; drag to select a range`
-        : `${when(range[0])} to ${when(range[1])}: ${time((range[1] - range[0]) / hz)}` +
-          (estimated >= 0.005
-            ? `; estimated: ${percent(estimated, 0)} of the samples are known by an interval only and count evenly`
-            : "");
+      `${when(from)} to ${when(to)}` +
+      (range === undefined ? "" : `: ${time((to - from) / hz)}`) +
+      (day === undefined ? "" : `; from ${day}`) +
+      (range === undefined
+        ? "; drag to select a range"
+        : estimated >= 0.005
+          ? `; estimated: ${percent(estimated, 0)} of the samples are known by an interval only and count evenly`
+          : "");
   }
   function show(next: Selection): void {
     if (stack === undefined || next.domain !== selection.domain) {

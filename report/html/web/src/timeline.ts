@@ -1,5 +1,6 @@
 // The timeline of vCPUs and pCPUs: runstates, guest and exits, samples. It draws each interval, or, where more of them
 // are in view than can be seen, the bins that the command has made.
+import { timeOfDay } from "./clock";
 import { Page, Timeline } from "./data";
 import { CanvasView, axisStep, colour, count, h, hideTip, instant, showTip, time } from "./dom";
 import type { Activity } from "./activity";
@@ -283,7 +284,8 @@ export function timelineView(
     const hit = under(event);
     if (hit === null) return hideTip();
     const bins = hit.track.bins;
-    const here = `here: ${when(hit.at)}, TSC ${tsc(hit.at)}`;
+    const day = timeOfDay(page, hit.at);
+    const here = `here: ${when(hit.at)}, TSC ${tsc(hit.at)}${day === undefined ? "" : `, ${day}`}`;
     if (hit.layer !== undefined) showTip(event.clientX, event.clientY, [...hit.layer.lines(hit.bar), here]);
     else if (bins !== undefined) {
       const bin = Math.min(Math.max(Math.floor(hit.at / timeline.bin), 0), timeline.bins - 1);
