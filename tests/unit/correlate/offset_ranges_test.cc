@@ -57,7 +57,7 @@ TEST(OffsetRanges, IntersectionHasWhatBothHave) {
   std::mt19937 random(1);  // NOLINT(cert-msc51-cpp,cert-msc32-c): the same each time
   const auto make = [&random] {
     std::vector<OffsetRange> ranges;
-    for (int64_t at = random() % 4; at < kEnd;) {
+    for (auto at = static_cast<int64_t>(random() % 4); at < kEnd;) {
       const int64_t end = at + static_cast<int64_t>(random() % 8);
       ranges.push_back({at, end});
       at = end + 2 + static_cast<int64_t>(random() % 8);
