@@ -31,7 +31,7 @@ struct Options {
   std::string by = "thread";
   std::string format = "text";
   size_t limit = 40;
-  bool stolen = false;
+  bool culprits = false;
 };
 
 report::ThreadsBy ByOf(const std::string& word) {
@@ -154,8 +154,8 @@ absl::Status ShowThreads(const Options& options) {
   const report::ThreadsOptions shown{
       .by = ByOf(options.by), .text = text, .limit = text ? options.limit : 0};
   report::Table table;
-  if (options.stolen) {
-    XENOSCOPE_ASSIGN_OR_RETURN(table, report::StolenTable(domains, name_of, clock, shown));
+  if (options.culprits) {
+    XENOSCOPE_ASSIGN_OR_RETURN(table, report::CulpritsTable(domains, name_of, clock, shown));
   } else {
     table = report::ThreadsTable(domains, name_of, clock, shown);
   }
@@ -169,15 +169,15 @@ absl::Status ShowThreads(const Options& options) {
 
 void AddThreads(Command program, CommandAction& run) {
   auto options = std::make_shared<Options>();
-  Command command = program.AddSubcommand(
-      "threads", "Show which threads ran on dom0's vCPUs, and what they waited for");
+  Command command =
+      program.AddSubcommand("threads", "Show which threads ran on vCPUs, and what they waited for");
   AddTraceOptions(command, options->trace);
   command.AddOption("--by", options->by, "What a row is: thread, process, container or domain")
       .OneOf({"thread", "process", "container", "domain"})
       .ShowDefault();
-  command.AddFlag("--stolen", options->stolen,
-                  "Instead of all states, show which domains ran while threads' vCPUs waited for a "
-                  "pCPU");
+  command.AddFlag("--culprits", options->culprits,
+                  "Instead of all states, show who ran while threads waited: for a pCPU (by Xen's "
+                  "scheduler) or for a vCPU (by their kernel's)");
   command.AddOption("--limit", options->limit, "Show at most this many rows as text; 0: all")
       .ShowDefault();
   command.AddOption("--format", options->format, "Output format: text, json or csv")

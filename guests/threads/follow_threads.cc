@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "base/error.h"
@@ -51,7 +52,7 @@ class VcpuStates final : public correlate::TimelineObserver {
   }
   void OnRunstateInterval(const correlate::RunstateInterval& interval) override {
     if (interval.state == TimelineState::kRunning) {  // its segments came
-      TellWaiting(interval);
+      TellWaiting(interval.pcpu, interval.vcpu, interval.range);
       return;
     }
     Tell(interval.vcpu, interval.range, StateOf(interval.state, SegmentKind::kUndivided));
@@ -59,6 +60,12 @@ class VcpuStates final : public correlate::TimelineObserver {
   void OnState(const VcpuTrack& vcpu, TimelineState /*before*/) override {
     run_queues_.OnState(vcpu);
     if (by_id_.contains(vcpu.ref.domain)) tracks_[vcpu.ref] = &vcpu;
+  }
+  // The vCPU's kernel puts another thread on it now.
+  void BeforeSwitch(VcpuRef vcpu, Tsc at) {
+    const auto found = tracks_.find(vcpu);
+    if (found == tracks_.end() || found->second->state != TimelineState::kRunning) return;
+    TellWaiting(found->second->pcpu, vcpu, {found->second->since, at});
   }
   // Notes that Xen's trace has ended.
   void End() { tracks_.clear(); }
@@ -76,29 +83,44 @@ class VcpuStates final : public correlate::TimelineObserver {
     found->second->OnVcpuState(vcpu.vcpu.value, range.begin, range.end, state);
   }
 
-  // Tells the vCPUs that waited for the pCPU meanwhile who ran there.
-  void TellWaiting(const correlate::RunstateInterval& ran) {
-    run_queues_.ForEach(ran.pcpu, ran.range, [&](TscRange part, uint32_t set) {
+  // Returns the thread that the vCPU's kernel has on it.
+  [[nodiscard]] Culprit ThreadOn(VcpuRef vcpu) const {
+    const auto found = by_id_.find(vcpu.domain);
+    if (found == by_id_.end()) return {vcpu.domain};
+    return {vcpu.domain, found->second->ThreadOn(vcpu.vcpu.value).value_or(Culprit::kNoThread)};
+  }
+
+  // Tells the vCPUs that waited for the pCPU meanwhile who ran there: what they were not told yet.
+  void TellWaiting(PcpuId pcpu, VcpuRef ran, TscRange range) {
+    if (pcpu.value >= told_.size()) told_.resize(size_t{pcpu.value} + 1);
+    const TscRange rest{std::max(range.begin, told_[pcpu.value]), range.end};
+    if (rest.Empty()) return;
+    const Culprit by = ThreadOn(ran);
+    run_queues_.ForEach(pcpu, rest, [&](TscRange part, uint32_t set) {
       for (const VcpuRef waiting : run_queues_.sets()[set]) {
         const auto found = by_id_.find(waiting.domain);
-        if (found == by_id_.end() || IsIdle(ran.vcpu)) continue;
-        found->second->OnStolen(waiting.vcpu.value, part, ran.vcpu.domain);
+        if (found == by_id_.end() || IsIdle(ran)) continue;
+        found->second->OnStolen(waiting.vcpu.value, part, by);
       }
     });
-    run_queues_.Forget(ran.pcpu, ran.range.end);
+    run_queues_.Forget(pcpu, rest.end);
+    told_[pcpu.value] = rest.end;
   }
 
   correlate::RunQueues run_queues_;
+  std::vector<Tsc> told_;  // by pCPU: those that wait were told up to here
   absl::flat_hash_map<DomainId, ThreadStates*> by_id_;
   absl::flat_hash_map<VcpuRef, const VcpuTrack*> tracks_;
 };
 
 // Takes the domains' events that come before `until`, in the order of time.
-void TakeBefore(std::span<ThreadStates> domains, Tsc until, const VcpuStates& vcpus) {
+void TakeBefore(std::span<ThreadStates> domains, Tsc until, VcpuStates& vcpus) {
   while (true) {
     const auto first = std::ranges::min_element(domains, {}, &ThreadStates::next);
     if (first == domains.end() || first->next() >= until) return;
-    first->Take(vcpus.Now({first->domain(), VcpuId{first->next_cpu()}}));
+    const VcpuRef vcpu{first->domain(), VcpuId{first->next_cpu()}};
+    if (first->next_is_switch()) vcpus.BeforeSwitch(vcpu, first->next());
+    first->Take(vcpus.Now(vcpu));
   }
 }
 

@@ -22,6 +22,7 @@ bool IsLater(const CpuCursor* a, const CpuCursor* b) {
 ThreadStates::ThreadStates(const KernelTrace& trace, int64_t offset)
     : trace_(&trace),
       offset_(offset),
+      histories_(trace.cpus()),
       idle_(trace.cpus(), kNone),
       vcpus_(trace.cpus()),
       vcpu_tracks_(trace.cpus()) {
@@ -108,7 +109,7 @@ void ThreadStates::Take(ThreadState state) {
       tracks_[ThreadOf(event.thread)].ends = true;
       break;
     case KernelEventKind::kMigrate:
-      ++threads_[ThreadOf(event.thread)].migrations;
+      OnMigrate(event, at);
       break;
     case KernelEventKind::kCgroupAttach:
     case KernelEventKind::kCgroupTransfer: {
@@ -154,6 +155,13 @@ void ThreadStates::Charge(uint32_t cpu, Tsc until, ThreadState state) {
   const Cycles time = until - vcpu.accounted;
   vcpu.accounted = until;
   if (vcpu.thread == kNone) state = ThreadState::kLost;
+  if (state == ThreadState::kStolen) {
+    histories_[cpu].Waited(until);
+  } else if (vcpu.thread == kNone) {
+    histories_[cpu].Skip(until);
+  } else {
+    histories_[cpu].Ran(until, {domain(), vcpu.thread});
+  }
   vcpus_[cpu].times[static_cast<size_t>(state)] += time;
   if (vcpu.thread != kNone) threads_[vcpu.thread].times[static_cast<size_t>(state)] += time;
 }
@@ -166,29 +174,45 @@ void ThreadStates::OnVcpuState(uint32_t cpu, Tsc since, Tsc until, ThreadState s
   Charge(cpu, std::min(until, limit), state);
 }
 
-void ThreadStates::OnStolen(uint32_t cpu, TscRange range, DomainId by) {
+void ThreadStates::OnStolen(uint32_t cpu, TscRange range, Culprit by) {
   if (cpu >= vcpu_tracks_.size()) return;
+  histories_[cpu].Stolen(range, by);
   const VcpuTrack& vcpu = vcpu_tracks_[cpu];
   if (!begun_ || vcpu.thread == kNone) return;
   const TscRange known{std::max(vcpus_[cpu].window.begin, vcpu.switched),
                        heap_.empty() ? last_ : kNever};
   const TscRange part = range.Intersect(known);
-  if (!part.Empty()) stolen_[{vcpu.thread, by}] += part.Length();
+  if (part.Empty()) return;
+  waits_.Add({vcpu.thread, WaitState::kStolen, Scheduler::kXen, by, part.Length()});
 }
 
-std::vector<StolenTime> ThreadStates::Stolen() const {
-  std::vector<StolenTime> all;
-  all.reserve(stolen_.size());
-  for (const auto& [key, time] : stolen_) all.push_back({key.first, key.second, time});
-  std::ranges::sort(all, [](const StolenTime& a, const StolenTime& b) {
-    return std::pair(a.thread, a.by) < std::pair(b.thread, b.by);
-  });
-  return all;
+void ThreadStates::EnterQueue(size_t thread, uint64_t cpu, Tsc at) {
+  LeaveQueue(thread, at, /*waited=*/false);
+  if (cpu >= histories_.size()) return;  // no CPU of which there are events
+  tracks_[thread].queue = cpu;
+  tracks_[thread].queued = at;
+  histories_[cpu].Join(at);
+}
+
+void ThreadStates::LeaveQueue(size_t thread, Tsc at, bool waited) {
+  Track& track = tracks_[thread];
+  if (track.queue == kNone) return;
+  VcpuHistory& history = histories_[std::exchange(track.queue, kNone)];
+  if (waited) {
+    const WaitState state =
+        track.state == ThreadState::kWoken ? WaitState::kWoken : WaitState::kPreempted;
+    history.ForEach({track.queued, at}, [&](TscRange part, Scheduler scheduler, Culprit by) {
+      waits_.Add({thread, state, scheduler, by, part.Length()});
+    });
+  }
+  history.Leave();
 }
 
 void ThreadStates::EndWait(size_t thread, Tsc at) {
   Track& track = tracks_[thread];
-  if (track.known && track.vcpu == kNone) {
+  const bool waited = track.known && track.vcpu == kNone;
+  LeaveQueue(thread, at, waited && track.losses == losses_);
+  if (waited) {
     const ThreadState state = track.losses == losses_ ? track.state : ThreadState::kLost;
     threads_[thread].times[static_cast<size_t>(state)] += at - track.since;
   }
@@ -221,6 +245,7 @@ void ThreadStates::OnSwitch(uint32_t cpu, const KernelEvent& event, ThreadState 
   const size_t after = OnCpu(cpu, event.next);
   if (before != kNone) {
     Track& track = tracks_[before];
+    LeaveQueue(before, at, /*waited=*/false);  // it ran, whatever events before said
     track.vcpu = kNone;
     // The idle thread waits for nothing.
     track.known = !track.ends && threads_[before].tid != 0;
@@ -230,6 +255,7 @@ void ThreadStates::OnSwitch(uint32_t cpu, const KernelEvent& event, ThreadState 
                   : IsUninterruptible(event.state) ? ThreadState::kUninterruptible
                                                    : ThreadState::kSleeping;
     if (WasPreempted(event.state)) ++threads_[before].preempted;
+    if (track.known && track.state == ThreadState::kPreempted) EnterQueue(before, cpu, at);
   }
   EndWait(after, at);
   tracks_[after].vcpu = cpu;
@@ -245,9 +271,22 @@ void ThreadStates::OnWaking(const KernelEvent& event, Tsc at) {
   const Track& track = tracks_[thread];
   // It may not have stopped running yet, or already wait for a vCPU.
   const bool waits = track.state == ThreadState::kWoken || track.state == ThreadState::kPreempted;
-  if (track.vcpu != kNone || (track.known && waits)) return;
+  if (track.vcpu != kNone) return;
+  if (track.known && waits) {
+    if (track.queue == kNone) EnterQueue(thread, event.number, at);  // a new thread's first one
+    return;
+  }
   Enter(thread, ThreadState::kWoken, at);
+  EnterQueue(thread, event.number, at);
   if (threads_[thread].name.empty()) threads_[thread].name = event.name.substr(0, kMaxName);
+}
+
+void ThreadStates::OnMigrate(const KernelEvent& event, Tsc at) {
+  const size_t thread = ThreadOf(event.thread);
+  ++threads_[thread].migrations;
+  if (tracks_[thread].queue == kNone || tracks_[thread].losses != losses_) return;
+  EndWait(thread, at);
+  EnterQueue(thread, event.number, at);
 }
 
 void ThreadStates::OnNewTask(const KernelEvent& event, Tsc at) {

@@ -25,6 +25,7 @@
 #include "base/tsc.h"
 #include "guests/ftrace/kernel_event.h"
 #include "guests/ftrace/kernel_trace.h"
+#include "guests/threads/culprits.h"
 
 namespace xenoscope::guests {
 
@@ -64,14 +65,6 @@ struct GuestThread {
   uint64_t migrations = 0;  // times that it was moved to another vCPU
 };
 
-// Time of a thread in which its vCPU waited for a pCPU and a vCPU of the domain `by` ran on that
-// one.
-struct StolenTime {
-  size_t thread = 0;  // index
-  DomainId by;
-  Cycles time = 0;
-};
-
 struct GuestVcpu {
   TscRange window;     // from the domain's first event to its last one
   StateTimes times{};  // of the threads on it, and kLost
@@ -81,11 +74,18 @@ class ThreadStates {
  public:
   // `offset` is the guest's TSC minus the host's, in cycles. `trace` outlives this.
   ThreadStates(const KernelTrace& trace, int64_t offset);
+  // Not copied: it points into itself.
+  ThreadStates(ThreadStates&&) = default;
+  ThreadStates& operator=(ThreadStates&&) = default;
 
   // Returns the time of the next event in the order of time; the largest Tsc: there is none.
   [[nodiscard]] Tsc next() const;
   // Returns the CPU of the next event, if there is one.
   [[nodiscard]] uint32_t next_cpu() const { return heap_.front()->cpu(); }
+  // Whether the next event, if there is one, puts another thread on its CPU.
+  [[nodiscard]] bool next_is_switch() const {
+    return heap_.front()->event().kind == KernelEventKind::kSwitch;
+  }
   // Takes the next event, if there is one. `state` is that of its vCPU.
   void Take(ThreadState state);
 
@@ -93,10 +93,10 @@ class ThreadStates {
   // up to `until`.
   void OnVcpuState(uint32_t cpu, Tsc since, Tsc until, ThreadState state);
 
-  // Says that the vCPU waited in this range for the pCPU on which a vCPU of `by` ran. To be called
-  // before OnVcpuState for what comes after the range; where a thread has taken another one's place
-  // since, nothing is known of whose time it was.
-  void OnStolen(uint32_t cpu, TscRange range, DomainId by);
+  // Says that the vCPU waited in this range for the pCPU on which `by` ran. To be called before
+  // OnVcpuState for what comes after the range; where a thread has taken another one's place since,
+  // nothing is known of whose time it was.
+  void OnStolen(uint32_t cpu, TscRange range, Culprit by);
 
   // Ends everything at the time of the last event. Errors (Internal): on a vCPU the threads' times
   // and what was lost are not its window, or the threads' sum is not that of the vCPUs.
@@ -106,12 +106,12 @@ class ThreadStates {
   [[nodiscard]] const std::vector<GuestProcess>& processes() const { return processes_; }
   [[nodiscard]] const std::deque<GuestThread>& threads() const { return threads_; }
   [[nodiscard]] const std::vector<GuestVcpu>& vcpus() const { return vcpus_; }
-  // Returns by whom threads' time was stolen, by thread and domain. What is missing from a thread's
-  // kStolen was taken by no vCPU that is known. O(result log result).
-  [[nodiscard]] std::vector<StolenTime> Stolen() const;
+  // Returns who ran while threads waited. What is missing from a thread's kStolen, kWoken and
+  // kPreempted was taken by nobody that is known. O(result log result).
+  [[nodiscard]] std::vector<Wait> Waits() const { return waits_.All(); }
   // Returns the thread on the CPU after the last event, if it is known: an index.
   [[nodiscard]] std::optional<size_t> ThreadOn(uint32_t cpu) const {
-    const size_t thread = vcpu_tracks_[cpu].thread;
+    const size_t thread = cpu < vcpu_tracks_.size() ? vcpu_tracks_[cpu].thread : kNone;
     return thread == kNone ? std::nullopt : std::optional(thread);
   }
   // Returns the time of the last event.
@@ -131,10 +131,12 @@ class ThreadStates {
   struct Track {
     ThreadState state = ThreadState::kLost;
     Tsc since;
-    size_t vcpu = kNone;  // on this vCPU
-    uint64_t losses = 0;  // losses of the domain when its state was last known
-    bool known = false;   // its state is known, and it has not ended
-    bool ends = false;    // it will not run again
+    size_t vcpu = kNone;   // on this vCPU
+    size_t queue = kNone;  // waits in the run queue of this vCPU,
+    Tsc queued;            // since then
+    uint64_t losses = 0;   // losses of the domain when its state was last known
+    bool known = false;    // its state is known, and it has not ended
+    bool ends = false;     // it will not run again
   };
   struct VcpuTrack {
     size_t thread = kNone;  // the thread on it; kNone: not known
@@ -157,6 +159,10 @@ class ThreadStates {
   // the CPU.
   void Identify(const CpuCursor& cursor, Tsc at);
   void Charge(uint32_t cpu, Tsc until, ThreadState state);
+  // The thread waits in the CPU's run queue from here on, and in no other one; or in none.
+  // `waited`: its time up to here is that of its state.
+  void EnterQueue(size_t thread, uint64_t cpu, Tsc at);
+  void LeaveQueue(size_t thread, Tsc at, bool waited);
   // Ends the time in which the thread was on no vCPU.
   void EndWait(size_t thread, Tsc at);
   void Enter(size_t thread, ThreadState state, Tsc at);
@@ -164,6 +170,7 @@ class ThreadStates {
   void BeginLoss(uint32_t cpu, Tsc at, ThreadState state);
   void OnSwitch(uint32_t cpu, const KernelEvent& event, ThreadState state, Tsc at);
   void OnWaking(const KernelEvent& event, Tsc at);
+  void OnMigrate(const KernelEvent& event, Tsc at);
   void OnNewTask(const KernelEvent& event, Tsc at);
   void OnRename(const KernelEvent& event);
 
@@ -176,8 +183,9 @@ class ThreadStates {
   std::vector<Track> tracks_;  // by thread
   absl::flat_hash_map<uint32_t, size_t> thread_of_;
   absl::flat_hash_map<uint32_t, size_t> process_of_;
-  absl::flat_hash_map<std::pair<size_t, DomainId>, Cycles> stolen_;  // by thread and culprit
-  std::vector<size_t> idle_;                                         // thread of each CPU
+  WaitSums waits_;
+  std::vector<VcpuHistory> histories_;  // by CPU
+  std::vector<size_t> idle_;            // thread of each CPU
   std::vector<GuestVcpu> vcpus_;
   std::vector<VcpuTrack> vcpu_tracks_;
   uint64_t losses_ = 0;

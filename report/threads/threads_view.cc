@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -95,18 +97,24 @@ class Words {
   Words(const std::function<std::string(DomainId)>& name_of, const ThreadsOptions& options)
       : name_of_(name_of), options_(options) {}
 
-  [[nodiscard]] std::vector<Column> Columns() const {
+  // The prefixes are of the columns' keys and titles.
+  [[nodiscard]] std::vector<Column> Columns(const std::string& key_prefix = "",
+                                            const std::string& title_prefix = "") const {
     // Numbers of processes and threads are names: text has no thousands separators in them.
     const ColumnUnit number = options_.text ? ColumnUnit::kText : ColumnUnit::kCount;
-    std::vector<Column> columns{{"domain", "domain"}};
-    if (options_.by != ThreadsBy::kDomain) columns.push_back({"container", "container"});
+    std::vector<Column> columns;
+    const auto add = [&](const char* name, ColumnUnit unit = ColumnUnit::kText) {
+      columns.push_back({key_prefix + name, title_prefix + name, unit});
+    };
+    add("domain");
+    if (options_.by != ThreadsBy::kDomain) add("container");
     if (options_.by <= ThreadsBy::kProcess) {
-      columns.push_back({"process", "process"});
-      columns.push_back({"pid", "pid", number});
+      add("process");
+      add("pid", number);
     }
     if (options_.by == ThreadsBy::kThread) {
-      columns.push_back({"thread", "thread"});
-      columns.push_back({"tid", "tid", number});
+      add("thread");
+      add("tid", number);
     }
     return columns;
   }
@@ -191,6 +199,80 @@ class Builder {
   Table table_;
 };
 
+// What a row of waits stands for.
+struct WaitKey {
+  struct By {
+    guests::Scheduler scheduler = guests::Scheduler::kXen;
+    Key thread;
+    auto operator<=>(const By&) const = default;
+  };
+  Key thread;
+  guests::WaitState state = guests::WaitState::kStolen;
+  std::optional<By> by{};  // nothing: nobody that is known
+
+  auto operator<=>(const WaitKey&) const = default;
+};
+
+// Returns the cells of the scheduler and of the culprit.
+std::vector<Cell> CulpritCells(const std::optional<WaitKey::By>& by, const Words& words) {
+  if (!by) {
+    std::vector<Cell> cells(1 + words.Columns().size());
+    cells[0] = std::string("-");
+    cells[1] = std::string("-");
+    return cells;
+  }
+  std::vector<Cell> cells{std::string(by->scheduler == guests::Scheduler::kXen ? "Xen" : "kernel")};
+  std::ranges::move(words.Of(by->thread), std::back_inserter(cells));
+  return cells;
+}
+
+// By guests::WaitState: the states of threads that have culprits, and their names.
+constexpr std::array<ThreadState, guests::kWaitStates> kWaitStates{
+    ThreadState::kStolen, ThreadState::kWoken, ThreadState::kPreempted};
+constexpr std::array<const char*, guests::kWaitStates> kWaitNames{"stolen", "woken", "preempted"};
+
+// Returns what the culprit is called, as far as its domain's threads are known.
+Key KeyOf(const guests::Culprit& culprit, std::span<const guests::ThreadStates> domains,
+          ThreadsBy by) {
+  const auto domain = std::ranges::find(domains, culprit.domain, &guests::ThreadStates::domain);
+  if (domain == domains.end() || culprit.thread == guests::Culprit::kNoThread) {
+    return {culprit.domain, "", "", 0, "", 0};
+  }
+  return KeyOf(*domain, domain->threads()[culprit.thread], by);
+}
+
+absl::Status AddWaits(const guests::ThreadStates& domain,
+                      std::span<const guests::ThreadStates> domains, ThreadsBy by,
+                      std::map<WaitKey, Cycles>& rows) {
+  // By thread and state: what was taken by nobody that is known.
+  std::vector<std::array<Cycles, guests::kWaitStates>> rest(domain.threads().size());
+  for (size_t i = 0; i < rest.size(); ++i) {
+    for (size_t state = 0; state < guests::kWaitStates; ++state) {
+      rest[i][state] = domain.threads()[i].times[static_cast<size_t>(kWaitStates[state])];
+    }
+  }
+  for (const guests::Wait& wait : domain.Waits()) {
+    const guests::GuestThread& thread = domain.threads()[wait.thread];
+    Cycles& left = rest[wait.thread][static_cast<size_t>(wait.state)];
+    if (wait.time > left) {
+      return InternalError("{}: {} cycles were taken from the thread {} while it was {}, of {}",
+                           ToString(domain.domain()), wait.time, thread.tid,
+                           kWaitNames.at(static_cast<size_t>(wait.state)), left);
+    }
+    left -= wait.time;
+    rows[{KeyOf(domain, thread, by), wait.state,
+          WaitKey::By{wait.scheduler, KeyOf(wait.by, domains, by)}}] += wait.time;
+  }
+  for (size_t i = 0; i < rest.size(); ++i) {
+    const Key key = KeyOf(domain, domain.threads()[i], by);
+    for (size_t state = 0; state < guests::kWaitStates; ++state) {
+      if (rest[i][state] == 0) continue;
+      rows[{key, static_cast<guests::WaitState>(state), std::nullopt}] += rest[i][state];
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 Table ThreadsTable(std::span<const guests::ThreadStates> domains,
@@ -228,41 +310,27 @@ Table ThreadsTable(std::span<const guests::ThreadStates> domains,
   return table;
 }
 
-absl::StatusOr<Table> StolenTable(std::span<const guests::ThreadStates> domains,
-                                  const std::function<std::string(DomainId)>& name_of, Clock clock,
-                                  const ThreadsOptions& options) {
-  std::map<std::pair<Key, std::string>, Cycles> rows;
+absl::StatusOr<Table> CulpritsTable(std::span<const guests::ThreadStates> domains,
+                                    const std::function<std::string(DomainId)>& name_of,
+                                    Clock clock, const ThreadsOptions& options) {
+  std::map<WaitKey, Cycles> rows;
   for (const guests::ThreadStates& domain : domains) {
-    std::vector<Cycles> rest;  // by thread: what was not taken by those that are known
-    for (const guests::GuestThread& thread : domain.threads()) {
-      rest.push_back(thread.times[static_cast<size_t>(ThreadState::kStolen)]);
-    }
-    for (const guests::StolenTime& stolen : domain.Stolen()) {
-      const guests::GuestThread& thread = domain.threads()[stolen.thread];
-      if (stolen.time > rest[stolen.thread]) {
-        return InternalError("{}: {} cycles were taken from the thread {}, of {} stolen ones",
-                             ToString(domain.domain()), stolen.time, thread.tid,
-                             rest[stolen.thread]);
-      }
-      rest[stolen.thread] -= stolen.time;
-      rows[{KeyOf(domain, thread, options.by), DomainLabel(stolen.by, name_of(stolen.by))}] +=
-          stolen.time;
-    }
-    for (size_t i = 0; i < rest.size(); ++i) {
-      if (rest[i] > 0) rows[{KeyOf(domain, domain.threads()[i], options.by), "-"}] += rest[i];
-    }
+    XENOSCOPE_RETURN_IF_ERROR(AddWaits(domain, domains, options.by, rows));
   }
-  std::vector<std::pair<std::pair<Key, std::string>, Cycles>> sorted(rows.begin(), rows.end());
+  std::vector<std::pair<WaitKey, Cycles>> sorted(rows.begin(), rows.end());
   std::ranges::stable_sort(sorted, std::ranges::greater(),
                            [](const auto& row) { return row.second; });
   const Words words(name_of, options);
   Table table;
   table.columns = words.Columns();
-  table.columns.push_back({"stolen_by", "stolen by"});
-  table.columns.push_back({"stolen_s", "stolen", ColumnUnit::kSeconds});
+  table.columns.push_back({"state", "state"});
+  table.columns.push_back({"scheduler", "scheduler"});
+  std::ranges::move(words.Columns("by_", "by "), std::back_inserter(table.columns));
+  table.columns.push_back({"time_s", "time", ColumnUnit::kSeconds});
   for (const auto& [key, time] : sorted) {
-    std::vector<Cell> cells = words.Of(key.first);
-    cells.emplace_back(key.second);
+    std::vector<Cell> cells = words.Of(key.thread);
+    cells.emplace_back(kWaitNames.at(static_cast<size_t>(key.state)));
+    std::ranges::move(CulpritCells(key.by, words), std::back_inserter(cells));
     cells.emplace_back(clock.Seconds(time));
     table.AddRow(std::move(cells));
   }

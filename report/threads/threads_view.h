@@ -30,11 +30,13 @@ struct ThreadsOptions {
                                  const std::function<std::string(DomainId)>& name_of, Clock clock,
                                  const ThreadsOptions& options);
 
-// Returns by which domains the threads' time was stolen: the longest first. What no vCPU that is
-// known took is in rows without a culprit. Errors (Internal): a thread has less stolen time than
-// was taken from it.
-[[nodiscard]] absl::StatusOr<Table> StolenTable(std::span<const guests::ThreadStates> domains,
-                                                const std::function<std::string(DomainId)>& name_of,
-                                                Clock clock, const ThreadsOptions& options);
+// Returns who ran while threads waited for a pCPU, or in their kernel's run queue: the longest time
+// first. Both sides are joined as ThreadsOptions::by says. The times of one thread and state are
+// those of ThreadsTable: what was taken by nobody that is known is in rows without a culprit.
+// Errors (Internal): a thread waited for less time than was taken from it.
+[[nodiscard]] absl::StatusOr<Table> CulpritsTable(
+    std::span<const guests::ThreadStates> domains,
+    const std::function<std::string(DomainId)>& name_of, Clock clock,
+    const ThreadsOptions& options);
 
 }  // namespace xenoscope::report

@@ -1,12 +1,14 @@
 // Fuzzes what a guest sends of its kernel's trace: the formats of events, and a page. There is no
-// crash, no hang, no read outside of the page, its bytes add up, and so do the times of threads and
-// the events that bound the guest's clock.
+// crash, no hang, no read outside of the page, its bytes add up, and so do the times of threads, of
+// their culprits, and the events that bound the guest's clock.
 // Bytes 0..1 are the size of the formats, which follow; the rest is the page.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -31,15 +33,22 @@ namespace guests = xenoscope::guests;
 constexpr uint32_t kMaxPage = 1U << 16;
 constexpr xenoscope::DomainId kGuest{1};
 
-// Returns Xen's trace, in which the guest's vCPU 0 has a VM exit every 1024 cycles.
+// Returns Xen's trace, in which the guest's vCPU 0 has a VM exit every 1024 cycles, and waits for
+// dom0's every 4096.
 const xenoscope::trace::TraceFile& Xen() {
   namespace trace = xenoscope::trace;
   static const trace::TraceBuilder bytes = [] {
+    const uint32_t dom0 = trace::Vcpu(0, 0);
     std::vector<std::vector<uint32_t>> records = {
         trace::Rec(trace::kRunnableToRunning, 0, {trace::kD1V0})};
     for (uint64_t at = 512; at < 40'000; at += 1024) {
       records.push_back(trace::Rec(trace::kVmentry, at, {}));
       records.push_back(trace::Rec(trace::kVmexit64, at + 512, {trace::kVmexitCpuid, 0x1000, 0}));
+      if (at % 4096 != 512) continue;
+      records.push_back(trace::Rec(trace::kRunningToRunnable, at + 600, {trace::kD1V0}));
+      records.push_back(trace::Rec(trace::kRunnableToRunning, at + 600, {dom0}));
+      records.push_back(trace::Rec(trace::kRunningToRunnable, at + 900, {dom0}));
+      records.push_back(trace::Rec(trace::kRunnableToRunning, at + 900, {trace::kD1V0}));
     }
     trace::TraceBuilder builder;
     builder.Window(0, records);
@@ -65,6 +74,18 @@ void CheckClock(const guests::KernelTrace& kernel) {
       return range.min <= clock.offset && clock.offset <= range.max;
     });
     if (!is_possible) std::abort();
+  }
+}
+
+// No thread waited for less time than its culprits have.
+void CheckWaits(const guests::ThreadStates& states) {
+  constexpr guests::ThreadState kStates[] = {
+      guests::ThreadState::kStolen, guests::ThreadState::kWoken, guests::ThreadState::kPreempted};
+  std::map<std::pair<size_t, guests::WaitState>, xenoscope::Cycles> taken;
+  for (const guests::Wait& wait : states.Waits()) taken[{wait.thread, wait.state}] += wait.time;
+  for (const auto& [key, time] : taken) {
+    const auto state = static_cast<size_t>(kStates[static_cast<size_t>(key.second)]);
+    if (time > states.threads()[key.first].times[state]) std::abort();
   }
 }
 
@@ -94,6 +115,7 @@ void FollowThreads(Bytes formats, Bytes page, uint32_t page_size) {
   std::vector<guests::ThreadStates> domains;
   domains.emplace_back(**trace, 0);
   if (!guests::FollowThreads(domains, &Xen()).ok()) std::abort();
+  CheckWaits(domains[0]);
 }
 
 }  // namespace

@@ -275,8 +275,8 @@ def threads(lab):
     for key, state in (("guest_s", "running"), ("stolen_s", "runnable"), ("halted_s", "blocked")):
         ours, xens = sums[key] / sums["on_vcpu_s"], cycles[state] / sum(cycles.values())
         lab.check(abs(ours - xens) < 0.03, f"{100 * ours:.1f} % {key[:-2]}, Xen: {100 * xens:.1f} % {state}")
-    stolen = lab.run_json("threads", lab.path(), "--stolen", "--by", "domain", "--format", "json")["rows"]
-    by = {row["stolen_by"]: row["stolen_s"] for row in stolen}
+    waits = lab.run_json("threads", lab.path(), "--culprits", "--by", "domain", "--format", "json")["rows"]
+    by = {row["by_domain"]: row["time_s"] for row in waits if row["state"] == "stolen"}
     lab.check(by.get("-", 0) <= 0.001 * sums["stolen_s"] and by.get("pv", 0) > 0,
               f"{by.get('pv', 0):.3f} s were stolen by pv, {by.get('-', 0):.4f} s by nobody that is known")
     lab.check(sums["untraced_s"] < 0.05 * sums["on_vcpu_s"], f"{sums['untraced_s']:.3f} s are untraced")
@@ -425,6 +425,7 @@ def agent_threads(lab):
             ours = sum(sums[key] for key in keys) / sums["on_vcpu_s"]
             xens = cycles[state] / sum(cycles.values())
             lab.check(abs(ours - xens) < 0.03, f"{name}: {100 * ours:.1f} % {state}, Xen: {100 * xens:.1f} %")
+        check_culprits(lab, name, sums)
         # One of two processes did twice the work.
         loads = sorted((row for row in rows if row["thread"] == "labload"), key=lambda row: -row["guest_s"])[:2]
         share = loads[1]["guest_s"] / (loads[0]["guest_s"] + loads[1]["guest_s"])
@@ -433,6 +434,24 @@ def agent_threads(lab):
         known = sum(row["samples"] for row in own if row["thread"] != "[unknown]")
         lab.check(count(own) > 100 and known >= 0.99 * count(own),
                   f"{name}: {known:.0f} of {count(own):.0f} samples have a thread")
+
+
+def check_culprits(lab, name, sums):
+    """Checks that waits of a guest's threads have culprits of both schedulers, and that they add up."""
+    waits = lab.run_json("threads", lab.path(), "--culprits", "--format", "json")["rows"]
+    own = [row for row in waits if row["domain"] == name]
+    for state in "stolen", "woken", "preempted":
+        time = sum(row["time_s"] for row in own if row["state"] == state)
+        lab.check(abs(time - sums[f"{state}_s"]) < 1e-6, f"{name}: culprits of {state} have {time:.6f} s, all of them")
+    all_waits = sum(row["time_s"] for row in own)
+    unknown = sum(row["time_s"] for row in own if row["by_domain"] == "-")
+    lab.check(unknown <= 0.003 * all_waits,
+              f"{name}: {100 * unknown / all_waits:.2f} % of {all_waits:.3f} s of waiting have no culprit")
+    # Each of the two labloads waits for the other one, and for the other guest's.
+    for scheduler, domain in ("kernel", name), ("Xen", "pvh" if name == "pv" else "pv"):
+        time = sum(row["time_s"] for row in own if row["process"] == "labload" and row["by_process"] == "labload"
+                   and row["scheduler"] == scheduler and row["by_domain"] == domain)
+        lab.check(time > 0.1 * all_waits, f"{name}: labload waited {time:.3f} s for that of {domain}, by {scheduler}")
 
 
 def check_clock(lab, name, clock):

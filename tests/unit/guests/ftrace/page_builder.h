@@ -18,6 +18,7 @@ namespace xenoscope::guests {
 // The number of sched_switch in kSwitchFormats.
 inline constexpr uint16_t kSwitchId = 300;
 inline constexpr uint16_t kWakingId = 301;
+inline constexpr uint16_t kMigrateId = 302;
 
 inline constexpr std::string_view kSwitchFormats =
     "# header_page\n"
@@ -53,6 +54,18 @@ inline constexpr std::string_view kSwitchFormats =
     "\tfield:__data_loc char[] comm;\toffset:8;\tsize:4;\tsigned:0;\n"
     "\tfield:pid_t pid;\toffset:12;\tsize:4;\tsigned:1;\n"
     "\tfield:int target_cpu;\toffset:16;\tsize:4;\tsigned:1;\n"
+    "\n"
+    "print fmt: \"pid=%d\", REC->pid\n"
+    "# sched/sched_migrate_task\n"
+    "name: sched_migrate_task\n"
+    "ID: 302\n"
+    "format:\n"
+    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+    "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+    "\n"
+    "\tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;\n"
+    "\tfield:int dest_cpu;\toffset:12;\tsize:4;\tsigned:1;\n"
+    "\tfield:char comm[16];\toffset:16;\tsize:16;\tsigned:0;\n"
     "\n"
     "print fmt: \"pid=%d\", REC->pid\n";
 
@@ -109,6 +122,15 @@ class PageBuilder {
     Store(data, 8, static_cast<uint32_t>(20 | (name.size() + 1) << 16));
     Store(data, 12, thread);
     std::memcpy(data.data() + 20, name.data(), name.size());
+    return Event(delta, data);
+  }
+
+  PageBuilder& Migrate(uint32_t delta, uint32_t current, uint32_t thread, uint32_t cpu) {
+    std::vector<std::byte> data(32);
+    Store(data, 0, kMigrateId);
+    Store(data, 4, current);
+    Store(data, 8, thread);
+    Store(data, 12, cpu);
     return Event(delta, data);
   }
 

@@ -1,5 +1,6 @@
 #include "guests/threads/thread_states.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "guests/ftrace/kernel_trace.h"
+#include "guests/threads/culprits.h"
 #include "guests/threads/follow_threads.h"
 #include "recording/sample_writer.h"
 #include "tests/unit/guests/ftrace/page_builder.h"
@@ -21,10 +23,33 @@ namespace xenoscope::guests {
 namespace {
 
 using recording::SampleWriter;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
 
 constexpr uint64_t kSleep = 1;
 constexpr uint64_t kDisk = 2;
 constexpr uint64_t kPreempt = 0x100;
+
+// "8 stolen 60 by Xen: d1 22", a line a wait; culprits without a thread have "-".
+std::vector<std::string> WaitsOf(const ThreadStates& states,
+                                 std::span<const ThreadStates> domains) {
+  constexpr const char* kStates[] = {"stolen", "woken", "preempted"};
+  std::vector<std::string> lines;
+  for (const Wait& wait : states.Waits()) {
+    std::string by = "-";
+    for (const ThreadStates& domain : domains) {
+      if (domain.domain() != wait.by.domain || wait.by.thread == Culprit::kNoThread) continue;
+      by = fmt::format("{}", domain.threads()[wait.by.thread].tid);
+    }
+    lines.push_back(fmt::format("{} {} {} by {}: d{} {}", states.threads()[wait.thread].tid,
+                                kStates[static_cast<size_t>(wait.state)], wait.time,
+                                wait.scheduler == Scheduler::kXen ? "Xen" : "kernel",
+                                wait.by.domain.value, by));
+  }
+  return lines;
+}
 
 // Kernels' events as a recording has them, followed to the end.
 class Followed {
@@ -54,6 +79,7 @@ class Followed {
     return Of(tid).times[static_cast<size_t>(state)];
   }
   const ThreadStates& states() const { return *states_; }
+  std::vector<std::string> Waits() const { return WaitsOf(*states_, {&*states_, 1}); }
 
  private:
   RecordedKernel kernel_;
@@ -169,11 +195,111 @@ TEST(FollowThreads, DividesAThreadsTimeByWhatXenDidWithItsVcpu) {
   EXPECT_EQ(threads.Time(0, ThreadState::kHalted), 60U);
   EXPECT_EQ(threads.Time(0, ThreadState::kStolen), 2U);
   EXPECT_EQ(threads.states().vcpus()[0].window.Length(), 310U);
-  const std::vector<StolenTime> stolen = threads.states().Stolen();
-  ASSERT_EQ(stolen.size(), 1U);  // the idle vCPU's 2 cycles are nobody's
-  EXPECT_EQ(threads.states().threads()[stolen[0].thread].tid, 8U);
-  EXPECT_EQ(stolen[0].by, DomainId{1});
-  EXPECT_EQ(stolen[0].time, 60U);
+  // The idle vCPU's 2 cycles are nobody's.
+  EXPECT_THAT(threads.Waits(), ElementsAre("8 stolen 60 by Xen: d1 -"));
+}
+
+// While a thread waits in its kernel's run queue, its vCPU may run another one, or wait itself.
+TEST(FollowThreads, WaitsInTheKernelsQueueHaveCulpritsOfBothSchedulers) {
+  const trace::TraceBuilder bytes = Xen();
+  const auto xen = trace::TraceFile::FromBytes(bytes.bytes(), "test");
+  ASSERT_TRUE(xen.ok()) << xen.status();
+  Followed threads;
+  threads
+      .Page(0, PageBuilder(10)
+                   .Switch(0, 0, 0, 7, "web")
+                   .Switch(40, 7, kPreempt, 8, "db")  // 50
+                   .Switch(120, 8, kSleep, 7, "web")  // 170
+                   .Switch(10, 7, kSleep, 0, "idle")  // 180
+                   .Waking(85, 0, 7, "web")           // 265
+                   .Switch(5, 0, 0, 7, "web")         // 270
+                   .Page())
+      .Run(&*xen);
+  EXPECT_EQ(threads.Time(7, ThreadState::kPreempted), 120U);
+  EXPECT_THAT(threads.Waits(),
+              UnorderedElementsAre("8 stolen 60 by Xen: d1 -", "7 preempted 60 by kernel: d0 8",
+                                   "7 preempted 60 by Xen: d1 -", "7 woken 5 by kernel: d0 0"));
+}
+
+// d1v0 runs [100, 160) while dom0's vCPU waits; its kernel puts another thread on it at 130.
+TEST(FollowThreads, CulpritsAreThreadsOfTheDomainThatRan) {
+  const trace::TraceBuilder bytes = Xen();
+  const auto xen = trace::TraceFile::FromBytes(bytes.bytes(), "test");
+  ASSERT_TRUE(xen.ok()) << xen.status();
+  RecordedKernel dom0;
+  dom0.Page(0, PageBuilder(10).Switch(0, 0, 0, 8, "db").Switch(160, 8, 1, 0, "idle").Page());
+  RecordedKernel guest(DomainId{1});
+  guest.Page(0, PageBuilder(105)
+                    .Switch(0, 0, 0, 21, "a")
+                    .Switch(25, 21, 1, 22, "b")
+                    .Waking(25, 22, 21, "a")
+                    .Page());
+  std::vector<ThreadStates> domains;
+  domains.emplace_back(dom0.Open(), 0);
+  domains.emplace_back(guest.Open(), 0);
+  ASSERT_TRUE(FollowThreads(domains, &*xen).ok());
+  EXPECT_THAT(WaitsOf(domains[0], domains),
+              UnorderedElementsAre("8 stolen 5 by Xen: d1 -", "8 stolen 25 by Xen: d1 21",
+                                   "8 stolen 30 by Xen: d1 22"));
+}
+
+TEST(ThreadStates, AMigratedThreadWaitsForItsNewCpu) {
+  Followed threads;
+  threads
+      .Page(0, PageBuilder(0)
+                   .Switch(0, 0, 0, 7, "web")
+                   .Switch(10, 7, kPreempt, 8, "db")
+                   .Waking(90, 8, 6, "x")
+                   .Page())
+      .Page(1, PageBuilder(0)
+                   .Waking(1, 9, 6, "x")
+                   .Migrate(29, 9, 7, 1)
+                   .Switch(20, 9, kSleep, 7, "web")
+                   .Page())
+      .Run();
+  EXPECT_EQ(threads.Time(7, ThreadState::kPreempted), 40U);
+  EXPECT_EQ(threads.Of(7).migrations, 1U);
+  // From 10 on CPU 0 ran db: that is known up to its next event only, which comes after 30.
+  EXPECT_THAT(threads.Waits(), Contains("7 preempted 20 by kernel: d0 9"));
+}
+
+TEST(VcpuHistory, KnowsWhatRanWhileThreadsWait) {
+  const Culprit a{DomainId{1}, 1};
+  const Culprit b{DomainId{2}};
+  VcpuHistory history;
+  history.Ran(Tsc{5}, a);  // nobody waits
+  history.Join(Tsc{10});
+  history.Ran(Tsc{20}, a);
+  history.Ran(Tsc{30}, a);
+  history.Stolen({Tsc{0}, Tsc{35}}, b);
+  history.Stolen({Tsc{38}, Tsc{60}}, b);
+  history.Waited(Tsc{50});
+  history.Skip(Tsc{55});
+  history.Ran(Tsc{60}, b);
+  std::vector<std::string> parts;
+  const auto note = [&parts](TscRange part, Scheduler scheduler, Culprit by) {
+    parts.push_back(fmt::format("{}-{} {} d{}", part.begin.value, part.end.value,
+                                scheduler == Scheduler::kXen ? "Xen" : "kernel", by.domain.value));
+  };
+  history.ForEach({Tsc{15}, Tsc{58}}, note);
+  EXPECT_THAT(parts,
+              ElementsAre("15-30 kernel d1", "30-35 Xen d2", "38-50 Xen d2", "55-58 kernel d2"));
+  history.Leave();
+  parts.clear();
+  history.ForEach({Tsc{0}, Tsc{100}}, note);
+  EXPECT_THAT(parts, IsEmpty());
+}
+
+TEST(VcpuHistory, KeepsTheLatest) {
+  VcpuHistory history;
+  history.Join(Tsc{0});
+  for (uint64_t i = 1; i <= VcpuHistory::kMaxEntries + 3; ++i) {
+    history.Ran(Tsc{i}, {DomainId{static_cast<uint16_t>(i % 2)}});
+  }
+  Cycles known = 0;
+  history.ForEach({Tsc{0}, Tsc{1 << 20}},
+                  [&known](TscRange part, Scheduler, Culprit) { known += part.Length(); });
+  EXPECT_EQ(known, VcpuHistory::kMaxEntries);
 }
 
 TEST(FollowThreads, SaysThatTimeBesideTheTraceIsUntraced) {
