@@ -229,8 +229,8 @@ void AddRecordOptions(Command command, RecordOptions& options) {
           "record BYTES (default 8192, at most 65528) of the user stack with each sample, from "
           "which reports find the callers by the programs' tables for unwinding; lbr: with source "
           "perf and agents, read the calls that the processor recorded (Intel since Haswell). "
-          "Other sources follow frame pointers; vcpu also records the stacks of guests' kernels, "
-          "for reports that get their vmlinux (report --guest DOMAIN:kernel=FILE)")
+          "Other sources follow frame pointers; vcpu also records the guests' stacks, for reports "
+          "that get their files (report --guest DOMAIN:kernel=VMLINUX,exe=PROGRAM)")
       .ValueName("fp|dwarf[,BYTES]|lbr");
   command.AddFlag("--jitter,!--no-jitter", options.samples.jitter,
                   "perf: vary periods at random, so that samples do not get in step with the work; "

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "base/error.h"
 #include "recording/chunk_reader.h"
 #include "recording/sample_writer.h"
@@ -30,6 +31,9 @@ using recording::UserStack;
 // Returns whether a chunk of samples says which chunk has their stacks.
 bool NamesStacks(const recording::ChunkHeader& header) { return header.vcpu != 0; }
 
+// Limit of the stacks of one sample from which another one was entered; writers have at most three.
+constexpr size_t kMaxOuterStacks = 4;
+
 // Chunks that are unwound at a time, so that memory is bounded.
 constexpr size_t kChunksAtATime = 64;
 
@@ -46,6 +50,22 @@ class SharedCode final : public symbolizer::UnwindCodeSource {
  private:
   std::mutex mutex_;
   symbolizer::ProcessImages& images_;
+};
+
+// The code of programs of guests that were sampled from dom0, for several threads. The number of a
+// space is that of the domain.
+class SharedGuestPrograms final : public symbolizer::UnwindCodeSource {
+ public:
+  explicit SharedGuestPrograms(symbolizer::DomainSymbols& symbols) : symbols_(symbols) {}
+
+  symbolizer::UnwindCode CodeAt(AddressSpaceId space, Address address) override {
+    const std::lock_guard lock(mutex_);
+    return symbols_.UserCodeAt(DomainId{static_cast<uint16_t>(space.value)}, address);
+  }
+
+ private:
+  std::mutex mutex_;
+  symbolizer::DomainSymbols& symbols_;
 };
 
 // The code of guests' kernels, for several threads. The number of a space is that of the domain.
@@ -74,10 +94,11 @@ class SharedKernels final : public symbolizer::UnwindCodeSource {
 // All code.
 struct Code {
   explicit Code(symbolizer::DomainSymbols& symbols)
-      : processes(symbols.processes()), kernels(symbols) {}
+      : processes(symbols.processes()), kernels(symbols), guest_programs(symbols) {}
 
   SharedCode processes;
   SharedKernels kernels;
+  SharedGuestPrograms guest_programs;
 };
 
 // The samples of one chunk, and the chunk that has their stacks.
@@ -93,8 +114,9 @@ struct Work {
   uint64_t gap_begin = 0;  // bytes of the file before the samples that stay as they are, from here
   uint64_t gap_end = 0;    // to here
   std::vector<std::byte> unwound;
-  UnwindCounts user;          // of chains in user mode
-  KernelUnwindCounts kernel;  // of the domain's kernel
+  UnwindCounts user;            // of chains in user mode
+  KernelUnwindCounts kernel;    // of the domain's kernel
+  UnwindCounts guest_programs;  // of chains in user mode of a domain that was sampled from dom0
 };
 
 // What a thread needs to unwind, and reuses.
@@ -103,7 +125,9 @@ class Worker {
   Worker(Code& code, const RecordedProcesses& processes)
       : unwinder_(code.processes),
         kernel_unwinder_(code.kernels),
+        guest_unwinder_(code.guest_programs),
         kernels_(code.kernels),
+        guest_programs_(code.guest_programs),
         processes_(processes) {}
 
   void Unwind(Work& work) {
@@ -117,6 +141,7 @@ class Worker {
       // It is not as a writer leaves it: the reader of samples says what is wrong.
       work.user = {};
       work.kernel = {};
+      work.guest_programs = {};
       return;
     }
     const DomainId domain{work.samples.header.domain};
@@ -140,6 +165,7 @@ class Worker {
     const auto stack = entry->size < sizeof *entry + sizeof(StackEntry)
                            ? std::nullopt
                            : Load<StackEntry>(entries, sizeof *entry);
+    ReadOuterStacks(entries.first(entry->size));
     entries = entries.subspan(entry->size + callers->size());
     callers_.clear();
     for (size_t i = 0; i < count; ++i) {
@@ -150,8 +176,7 @@ class Worker {
     const DomainId domain{work.samples.header.domain};
     const bool in_user_mode = entry->mode == static_cast<uint8_t>(Mode::kUser);
     if (work.IsStopped()) {
-      if (stack && !in_user_mode) SetKernelCallers(domain, *stack, work.kernel);
-      if (!in_user_mode) written.kernel_callers = static_cast<uint16_t>(callers_.size());
+      if (stack) SetCallersOfStopped(domain, *stack, written, work);
     } else {
       if (entry->user_callers == 0 && (stack || in_user_mode)) {
         AddUserCallers(domain, *entry, stack.value_or(StackEntry()), work.user);
@@ -163,22 +188,70 @@ class Worker {
     return true;
   }
 
-  // Replaces the callers of a stopped vCPU, which were found by frame pointers.
-  void SetKernelCallers(DomainId domain, const StackEntry& at, KernelUnwindCounts& counts) {
+  // Sets outer_ to the other stacks of the sample with this TimedEntry and what belongs to it.
+  void ReadOuterStacks(Bytes entry) {
+    outer_.clear();
+    using recording::OuterStackEntry;
+    for (size_t at = sizeof(TimedEntry) + sizeof(StackEntry);
+         has_block_ && outer_.size() < kMaxOuterStacks; at += sizeof(OuterStackEntry)) {
+      const auto outer = Load<OuterStackEntry>(entry, at);
+      if (!outer) return;
+      if (const auto bytes = block_.OuterAt(*outer)) outer_.push_back({outer->address, *bytes});
+    }
+  }
+
+  // Replaces the callers of a stopped vCPU, which were found by frame pointers, where there are
+  // tables for its code. Sets the numbers of callers of `entry`.
+  void SetCallersOfStopped(DomainId domain, const StackEntry& at, TimedEntry& entry, Work& work) {
+    const std::optional<UserStack> stack = has_block_ ? block_.At(at) : std::nullopt;
+    if (entry.mode == static_cast<uint8_t>(Mode::kUser)) {
+      if (stack && HasTable(domain, stack->registers)) {
+        callers_.clear();
+        AddGuestCallers(domain, stack->registers, {stack->registers[kRsp], stack->bytes},
+                        work.guest_programs);
+      }
+      entry.user_callers = static_cast<uint16_t>(callers_.size());
+      return;
+    }
     if (!kernels_.WhyNoOrc(domain).empty()) {
-      ++counts.by_frame_pointers;
+      ++work.kernel.by_frame_pointers;
       return;
     }
     callers_.clear();
     symbolizer::UnwoundChain chain{.end = ChainEnd::kNoStack};
-    const std::optional<UserStack> stack = has_block_ ? block_.At(at) : std::nullopt;
     if (stack) {
       chain = kernel_unwinder_.Unwind(AddressSpaceId{domain.value}, stack->registers,
-                                      {stack->registers[kRsp], stack->bytes}, callers_);
+                                      {stack->registers[kRsp], stack->bytes, outer_}, callers_);
     }
-    counts.by_orc.callers += callers_.size();
-    ++counts.by_orc.chains.at(static_cast<size_t>(chain.end));
-    if (chain.end != ChainEnd::kOutermost) callers_.push_back(AddressOf(chain.end));
+    Count(chain, 0, work.kernel.by_orc);
+    entry.kernel_callers = static_cast<uint16_t>(callers_.size());
+    if (!chain.user || !HasTable(domain, *chain.user)) return;
+    // Where user mode was interrupted; callers are looked up one byte before.
+    callers_.push_back((*chain.user)[kRip] + 1);
+    AddGuestCallers(domain, *chain.user, OuterPieceAt((*chain.user)[kRsp]), work.guest_programs);
+    entry.user_callers = static_cast<uint16_t>(callers_.size() - entry.kernel_callers);
+  }
+
+  // Returns the outer stack that has this address; empty: none has it.
+  [[nodiscard]] symbolizer::StackPiece OuterPieceAt(Address address) const {
+    for (const symbolizer::StackPiece& piece : outer_) {
+      if (piece.Contains(address)) return piece;
+    }
+    return {address, {}};
+  }
+
+  // Returns whether a file of the domain is known that has a table for the code at these registers.
+  bool HasTable(DomainId domain, const UserRegisters& registers) {
+    return guest_programs_.CodeAt(AddressSpaceId{domain.value}, registers[kRip]).table != nullptr;
+  }
+
+  // Adds the callers in user mode of a guest's program.
+  void AddGuestCallers(DomainId domain, const UserRegisters& registers,
+                       const symbolizer::StackPiece& stack, UnwindCounts& counts) {
+    const size_t before = callers_.size();
+    const symbolizer::UnwoundChain chain =
+        guest_unwinder_.Unwind(AddressSpaceId{domain.value}, registers, stack, callers_);
+    Count(chain, before, counts);
   }
 
   void AddUserCallers(DomainId domain, const TimedEntry& entry, const StackEntry& at,
@@ -194,7 +267,13 @@ class Worker {
       chain = unwinder_.Unwind(space, stack->registers, {stack->registers[kRsp], stack->bytes},
                                callers_);
     }
-    counts.callers += callers_.size() - before;
+    Count(chain, before, counts);
+  }
+
+  // Counts a chain whose callers are those in callers_ from index `first` on, and says there why it
+  // ends.
+  void Count(const symbolizer::UnwoundChain& chain, size_t first, UnwindCounts& counts) {
+    counts.callers += callers_.size() - first;
     counts.by_frame_pointer += chain.by_frame_pointer;
     ++counts.chains.at(static_cast<size_t>(chain.end));
     if (chain.end != ChainEnd::kOutermost) callers_.push_back(AddressOf(chain.end));
@@ -202,10 +281,13 @@ class Worker {
 
   symbolizer::Unwinder unwinder_;
   symbolizer::Unwinder kernel_unwinder_;
+  symbolizer::Unwinder guest_unwinder_;
   SharedKernels& kernels_;
+  SharedGuestPrograms& guest_programs_;
   const RecordedProcesses& processes_;
   recording::ReadStackBlock block_;
   bool has_block_ = false;
+  absl::InlinedVector<symbolizer::StackPiece, kMaxOuterStacks> outer_;
   std::vector<Address> callers_;
   recording::TimedChunk chunk_;
   recording::SampleWriter writer_ = recording::SampleWriter::InMemory();
@@ -298,6 +380,7 @@ class Rewriter {
     });
     for (Work& work : works_) {
       results_.user.Add(work.user);
+      results_.guest_programs.Add(work.guest_programs);
       AddKernel(work);
       XENOSCOPE_RETURN_IF_ERROR(out_.Write(
           work.unwound.empty() ? file_.subspan(work.gap_begin, work.gap_end - work.gap_begin)

@@ -35,7 +35,8 @@ struct KernelUnwindCounts {
 };
 
 struct UnwindResults {
-  UnwindCounts user;  // chains in user mode
+  UnwindCounts user;            // chains in user mode
+  UnwindCounts guest_programs;  // chains in user mode of guests that were sampled from dom0
   std::map<DomainId, KernelUnwindCounts> kernels;
 };
 

@@ -106,6 +106,15 @@ struct StackEntry {
   uint32_t size = 0;  // 0: none
 };
 static_assert(sizeof(StackEntry) == 8);
+// A piece of another stack, from which the sample's stack was entered: an interrupt's handler in a
+// kernel has a stack of its own. Some or none are behind the StackEntry, innermost first; the
+// TimedEntry's `size` includes them.
+struct OuterStackEntry {
+  uint64_t address = 0;  // of the piece's first byte
+  uint32_t at = 0;       // place in the decompressed chunk
+  uint32_t size = 0;
+};
+static_assert(sizeof(OuterStackEntry) == 16);
 // Limit of the decompressed bytes of a chunk of kStacks.
 inline constexpr uint32_t kMaxStackBlockBytes = uint32_t{4} << 20;
 

@@ -44,10 +44,12 @@ void TimedChunk::Add(const TimedEntry& entry, std::span<const Address> callers) 
   ++items_;
 }
 
-void TimedChunk::Add(TimedEntry entry, const StackEntry& stack, std::span<const Address> callers) {
-  entry.size = sizeof entry + sizeof stack;
+void TimedChunk::Add(TimedEntry entry, const StackEntry& stack, std::span<const Address> callers,
+                     std::span<const OuterStackEntry> outer) {
+  entry.size = static_cast<uint16_t>(sizeof entry + sizeof stack + outer.size_bytes());
   recording::Add(words_, BytesOf(entry));
   recording::Add(words_, BytesOf(stack));
+  recording::Add(words_, std::as_bytes(outer));
   recording::Add(words_, std::as_bytes(callers));
   ++items_;
 }

@@ -33,8 +33,9 @@ class TimedChunk {
  public:
   // `callers` are entry.xen_callers callers in Xen, then kernel_callers, then user_callers.
   void Add(const TimedEntry& entry, std::span<const Address> callers);
-  // Adds a sample whose stack is in the block with which the chunk is written.
-  void Add(TimedEntry entry, const StackEntry& stack, std::span<const Address> callers);
+  // Adds a sample whose stacks are in the block with which the chunk is written.
+  void Add(TimedEntry entry, const StackEntry& stack, std::span<const Address> callers,
+           std::span<const OuterStackEntry> outer = {});
   [[nodiscard]] bool empty() const { return items_ == 0; }
   void Clear();
 

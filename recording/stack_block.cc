@@ -30,6 +30,13 @@ StackEntry StackBlock::Add(const UserStack& stack) {
   return entry;
 }
 
+OuterStackEntry StackBlock::AddOuter(Address address, Bytes bytes) {
+  const OuterStackEntry entry{address, static_cast<uint32_t>(pieces_.size()),
+                              static_cast<uint32_t>(bytes.size())};
+  pieces_.insert(pieces_.end(), bytes.begin(), bytes.end());
+  return entry;
+}
+
 Bytes StackBlock::Compress() {
   compressed_.resize(ZSTD_compressBound(pieces_.size()));
   const size_t size = ZSTD_compressCCtx(compressor_->context.get(), compressed_.data(),
@@ -62,6 +69,10 @@ std::optional<UserStack> ReadStackBlock::At(const StackEntry& entry) const {
   const std::optional<Bytes> piece = Slice(pieces_, entry.at, entry.size);
   if (!piece || piece->size() < kRegisterBytes) return std::nullopt;
   return UserStack{LoadUnchecked<UserRegisters>(piece->data()), piece->subspan(kRegisterBytes)};
+}
+
+std::optional<Bytes> ReadStackBlock::OuterAt(const OuterStackEntry& entry) const {
+  return Slice(pieces_, entry.at, entry.size);
 }
 
 }  // namespace xenoscope::recording

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
+#include "base/mode.h"
 #include "base/user_registers.h"
 #include "recording/chunk_reader.h"
 #include "recording/sample_format.h"
@@ -36,6 +37,8 @@ class StackBlock {
 
   // Adds a stack, and returns what its sample's entry says of it.
   StackEntry Add(const UserStack& stack);
+  // Adds a piece of another stack of the same sample, which begins at `address`.
+  OuterStackEntry AddOuter(Address address, Bytes bytes);
   [[nodiscard]] bool empty() const { return pieces_.empty(); }
   [[nodiscard]] bool IsFull() const { return pieces_.size() >= kFullBytes; }
   // Returns the uncompressed size in bytes.
@@ -65,6 +68,8 @@ class ReadStackBlock {
   absl::Status Read(const Chunk& chunk);
   // Returns a sample's stack, valid until the next Read; nothing where the block has none there.
   [[nodiscard]] std::optional<UserStack> At(const StackEntry& entry) const;
+  // Returns a piece of another stack of a sample; as At.
+  [[nodiscard]] std::optional<Bytes> OuterAt(const OuterStackEntry& entry) const;
 
  private:
   struct Decompressor;

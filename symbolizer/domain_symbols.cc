@@ -295,6 +295,17 @@ UnwindCode DomainSymbols::KernelCodeAt(DomainId domain, Address address) {
   return code;
 }
 
+UnwindCode DomainSymbols::UserCodeAt(DomainId domain, Address address) {
+  UnwindCode code;
+  for (const File& file : SpaceOf(domain, Mode::kUser).files) {
+    const Address linked = address - file.bias;
+    if (file.file->CodeAt(linked, 1).empty()) continue;
+    if (code.mapped) return {.mapped = true};  // it is not known which of them runs
+    code = {true, file.file->unwind_table(), linked};
+  }
+  return code;
+}
+
 std::string DomainSymbols::WhyNoOrc(DomainId domain) {
   const Space& own = SpaceOf(domain, Mode::kKernel);
   for (const File& kernel : own.files) {

@@ -70,12 +70,31 @@ std::string UserNote(const recording::RecordingInfo& info, const profile::Unwind
   return note;
 }
 
+std::string GuestProgramsNote(const profile::UnwindCounts& counts) {
+  Ends ends(counts);
+  ends.Add(ChainEnd::kStackCut, "end where the stack that was read ends");
+  ends.Add(
+      ChainEnd::kNoTable,
+      "end at code of no file that was given (--guest DOMAIN:exe=FILE), of several, or without "
+      "a table for unwinding");
+  ends.Add(ChainEnd::kBadRule,
+           "end because the stack had changed since the vCPU was stopped, or another program ran "
+           "at these addresses");
+  ends.Add(ChainEnd::kTooDeep, "are longer than the limit");
+  return fmt::format(
+      "{} of {} call chains in guests' programs that the source vcpu sampled were unwound up to "
+      "the "
+      "outermost function{}.",
+      counts.of(ChainEnd::kOutermost), counts.Chains(), ends.Text());
+}
+
 std::string KernelNote(const std::string& domain, const profile::KernelUnwindCounts& kernel) {
   if (!kernel.why_no_orc.empty()) {
     return fmt::format(
-        "{} call chains in the kernel of {} follow frame pointers, and are empty or wrong if it "
-        "was "
-        "built without: {} (--guest {}:kernel=VMLINUX).",
+        "{} call chains in the kernel of {} follow frame pointers, because {}. If the kernel was "
+        "built without frame pointers, they are empty or wrong; a vmlinux with ORC makes them "
+        "whole "
+        "(--guest {}:kernel=VMLINUX).",
         kernel.by_frame_pointers, domain, kernel.why_no_orc, domain);
   }
   Ends ends(kernel.by_orc);
@@ -155,6 +174,9 @@ std::vector<std::string> UnwindNotes(const recording::RecordingInfo& info,
   std::vector<std::string> notes;
   const profile::UnwindCounts& user = results.user;
   if (user.Chains() > 0) notes.push_back(UserNote(info, user));
+  if (results.guest_programs.Chains() > 0) {
+    notes.push_back(GuestProgramsNote(results.guest_programs));
+  }
   const uint64_t lost = LostWithStacks(info);
   if (lost > 0 && user.of(ChainEnd::kNoTable) + user.of(ChainEnd::kBadRule) > 0) {
     notes.push_back(fmt::format(

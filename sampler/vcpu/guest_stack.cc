@@ -1,5 +1,7 @@
 #include "sampler/vcpu/guest_stack.h"
 
+#include <algorithm>
+
 namespace xenoscope::sampler {
 namespace {
 
@@ -26,6 +28,43 @@ bool IsUpper(Address address) { return (address >> 63) != 0; }
 uint64_t LoadOnce(const std::byte* page, uint64_t offset) {
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): memory shared with a guest
   return *reinterpret_cast<const volatile uint64_t*>(page + offset);
+}
+
+// Returns the stack pointer of user mode in what the processor pushed as the last words of a stack
+// when it entered the kernel: instruction pointer, code segment, flags, stack pointer and stack
+// segment. 0: they are not these.
+Address UserStackAtEnd(std::span<const uint64_t> words) {
+  constexpr size_t kPushed = 5;
+  constexpr uint64_t kMaxSegment = 0xffff;
+  if (words.size() < kPushed) return 0;
+  const auto pushed = words.last<kPushed>();
+  const bool is_pushed =
+      pushed[1] != 0 && pushed[1] <= kMaxSegment && pushed[4] != 0 && pushed[4] <= kMaxSegment;
+  const Address stack = pushed[3];
+  const bool is_user = !IsUpper(stack) && stack >= k32Bit && stack % sizeof(uint64_t) == 0;
+  return is_pushed && is_user ? stack : 0;
+}
+
+// Returns the stack pointer with which the kernel left another stack for the last one of `stacks`;
+// 0: it is not known. Linux for x86-64 keeps it in the last word of an interrupt stack
+// (call_on_stack in arch/x86/include/asm/irq_stack.h). Stacks of exceptions end with what the
+// processor pushes: the stack pointer, then the stack segment. A task's stack ends with the
+// registers of user mode.
+Address OuterStack(const StackPieces& stacks) {
+  const StackPieces::Piece& last = stacks.pieces.back();
+  if (!IsUpper(last.begin)) return 0;
+  const std::span<const uint64_t> words = stacks.WordsOf(last);
+  if (const Address user = UserStackAtEnd(words); user != 0) return user;
+  for (const size_t from_end : {1, 2}) {
+    if (from_end > words.size()) return 0;
+    const Address link = words[words.size() - from_end];
+    if (!IsUpper(link) || link % sizeof(uint64_t) != 0) continue;
+    const bool known = std::ranges::any_of(stacks.pieces, [&](const StackPieces::Piece& piece) {
+      return link >= piece.begin && link - piece.begin < piece.count * sizeof(uint64_t);
+    });
+    if (!known) return link;
+  }
+  return 0;
 }
 
 }  // namespace
@@ -83,15 +122,31 @@ void GuestStack::Begin(DomainId domain, const VcpuContext& context) {
   page_at_ = nullptr;
 }
 
-void GuestStack::Read(DomainId domain, const VcpuContext& context, std::vector<uint64_t>& piece) {
-  piece.clear();
-  if (context.stack % sizeof(uint64_t) != 0) return;
+void GuestStack::Read(DomainId domain, const VcpuContext& context, StackPieces& stacks) {
+  stacks.words.clear();
+  stacks.pieces.clear();
+  if (context.stack % sizeof(uint64_t) != 0 || context.stack < k32Bit) return;
   Begin(domain, context);
-  for (uint64_t at = 0; at < kMaxPieceBytes; at += sizeof(uint64_t)) {
-    const std::optional<uint64_t> word = Word(context.stack + at);
-    if (!word) return;
-    piece.push_back(*word);
+  AddPiece(context.stack, stacks);
+}
+
+void GuestStack::ReadOuter(StackPieces& stacks) {
+  while (!stacks.empty() && stacks.pieces.size() < kMaxPieces) {
+    const Address next = OuterStack(stacks);
+    if (next == 0 || !AddPiece(next, stacks)) return;
   }
+}
+
+bool GuestStack::AddPiece(Address begin, StackPieces& stacks) {
+  StackPieces::Piece piece{begin, stacks.words.size(), 0};
+  for (uint64_t at = 0; at < kMaxPieceBytes && begin + at >= begin; at += sizeof(uint64_t)) {
+    const std::optional<uint64_t> word = Word(begin + at);
+    if (!word) break;
+    stacks.words.push_back(*word);
+    ++piece.count;
+  }
+  if (piece.count > 0) stacks.pieces.push_back(piece);
+  return piece.count > 0;
 }
 
 std::optional<uint64_t> GuestStack::Word(Address address) {

@@ -16,10 +16,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "base/ids.h"
 #include "sampler/vcpu/guest_memory.h"
 #include "sampler/vcpu/vcpu_calls.h"
@@ -33,7 +35,7 @@ class MappedFrames {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::milliseconds kMaxAge{1000};
-  static constexpr size_t kMaxFrames = 512;
+  static constexpr size_t kMaxFrames = 2048;
 
   explicit MappedFrames(std::unique_ptr<GuestMemory> memory) : memory_(std::move(memory)) {}
   MappedFrames(const MappedFrames&) = delete;
@@ -54,16 +56,41 @@ class MappedFrames {
   uint64_t maps_ = 0;
 };
 
+// Pieces of the stacks of one vCPU.
+struct StackPieces {
+  struct Piece {
+    Address begin = 0;  // address of the first word
+    size_t first = 0;   // index of that in `words`
+    size_t count = 0;
+  };
+  std::vector<uint64_t> words;
+  // Innermost first: each was entered from the next one.
+  absl::InlinedVector<Piece, 4> pieces;
+
+  [[nodiscard]] bool empty() const { return pieces.empty(); }
+  // Keeps the first `count` pieces.
+  void Keep(size_t count) {
+    if (count >= pieces.size()) return;
+    words.resize(pieces[count].first);
+    pieces.resize(count);
+  }
+  [[nodiscard]] std::span<const uint64_t> WordsOf(const Piece& piece) const {
+    return std::span(words).subspan(piece.first, piece.count);
+  }
+};
+
 // A reader of stacks.
 class GuestStack {
  public:
   // Limit of callers, as perf's by default (kernel.perf_event_max_stack).
   static constexpr size_t kMaxCallers = 127;
-  // Limit of frames of memory that one chain may map: a stack and its page tables take about five.
-  static constexpr uint64_t kMaxMaps = 32;
+  // Limit of frames of memory that one chain may map: a stack and its page tables take about eight.
+  static constexpr uint64_t kMaxMaps = 48;
   // Limit of the bytes of a piece: the size of the stacks of a kernel (THREAD_SIZE of Linux for
   // x86-64), which begin at multiples of it.
   static constexpr uint64_t kMaxPieceBytes = 16384;
+  // Limit of the pieces of a chain: stacks of an exception, an interrupt, a task, and of user mode.
+  static constexpr size_t kMaxPieces = 4;
 
   explicit GuestStack(MappedFrames& frames) : frames_(frames) {}
 
@@ -72,13 +99,19 @@ class GuestStack {
   // 64-bit code only.
   bool Unwind(DomainId domain, const VcpuContext& context, std::vector<Address>& callers);
 
-  // Sets `piece` to the words of the stack from the stack pointer on: up to a page that the guest
+  // Sets `stacks` to the words of the stack from the stack pointer on: up to a page that the guest
   // does not map, which Linux has behind each of a kernel's stacks, or kMaxPieceBytes. Empty: there
-  // is none. The guest may have changed some of them since the vCPU was stopped.
-  void Read(DomainId domain, const VcpuContext& context, std::vector<uint64_t>& piece);
+  // is no stack of 64-bit code. The guest may have changed some of the words since the vCPU was
+  // stopped.
+  void Read(DomainId domain, const VcpuContext& context, StackPieces& stacks);
+  // Adds the stacks from which that of the last Read was entered, as far as the last words of a
+  // kernel's stack name them.
+  void ReadOuter(StackPieces& stacks);
 
  private:
   void Begin(DomainId domain, const VcpuContext& context);
+  // Adds the piece that begins at `begin`. False: nothing is mapped there.
+  bool AddPiece(Address begin, StackPieces& stacks);
   // Returns the 8 bytes at an address that is a multiple of 8.
   std::optional<uint64_t> Word(Address address);
   // The place of a page, and what its page tables allow.

@@ -191,11 +191,10 @@ void VcpuSource::AddSample(StreamInfo& stream, TscRange when, const VcpuState& s
 
 void VcpuSource::ReadStack(StreamInfo& stream, const VcpuState& state, const VcpuContext& context) {
   GuestStack stack(*frames_);
-  piece_.clear();
-  if (context.mode == Mode::kKernel) {
-    stack.Read(stream.vcpu.domain, context, piece_);
-    if (HasRunOn(stream.vcpu, state)) piece_.clear();
-  }
+  stack.Read(stream.vcpu.domain, context, stacks_);
+  if (HasRunOn(stream.vcpu, state)) stacks_.Keep(0);
+  stack.ReadOuter(stacks_);
+  if (stacks_.pieces.size() > 1 && HasRunOn(stream.vcpu, state)) stacks_.Keep(1);
   const bool whole = stack.Unwind(stream.vcpu.domain, context, callers_);
   const bool is_old = HasRunOn(stream.vcpu, state);
   if (is_old) callers_.clear();
@@ -214,25 +213,33 @@ void VcpuSource::AddWithStack(DomainId domain, recording::TimedEntry entry,
   const bool in_kernel = context.mode == Mode::kKernel;
   (in_kernel ? entry.kernel_callers : entry.user_callers) = static_cast<uint16_t>(callers_.size());
   chunk_.Clear();
-  if (!in_kernel) {
-    chunk_.Add(entry, callers_);
-    return writer.AppendStopped(domain, chunk_);
-  }
-  recording::StackEntry stack;
-  stack_block_.Clear();
-  if (!piece_.empty()) {
-    if (stack_rate_.HasRoom()) {
-      stack = stack_block_.Add({context.registers, std::as_bytes(std::span(piece_))});
-      ++stack_info_.pieces;
-      stack_info_.raw_bytes += stack.size;
-    } else {
-      ++stack_info_.left_out;
-    }
-  }
-  chunk_.Add(entry, stack, callers_);
+  const recording::StackEntry stack = AddStacks(context);
+  chunk_.Add(entry, stack, callers_, outer_);
   const uint64_t stored = writer.AppendStopped(domain, chunk_, stack_block_);
   stack_info_.stored_bytes += stored;
   stack_rate_.Spend(stored);
+}
+
+recording::StackEntry VcpuSource::AddStacks(const VcpuContext& context) {
+  stack_block_.Clear();
+  outer_.clear();
+  if (stacks_.empty()) return {};
+  if (!stack_rate_.HasRoom()) {
+    ++stack_info_.left_out;
+    return {};
+  }
+  const auto bytes_of = [this](const StackPieces::Piece& piece) {
+    return std::as_bytes(stacks_.WordsOf(piece));
+  };
+  const recording::StackEntry innermost =
+      stack_block_.Add({context.registers, bytes_of(stacks_.pieces.front())});
+  for (size_t i = 1; i < stacks_.pieces.size(); ++i) {
+    const StackPieces::Piece& piece = stacks_.pieces[i];
+    outer_.push_back(stack_block_.AddOuter(piece.begin, bytes_of(piece)));
+  }
+  ++stack_info_.pieces;
+  stack_info_.raw_bytes += stack_block_.size();
+  return innermost;
 }
 
 absl::Status VcpuSource::Stop(recording::SampleWriter& /*writer*/) {

@@ -74,14 +74,16 @@ class VcpuSource final : public Source {
   void Poll(recording::StreamInfo& stream, recording::SampleWriter& writer);
   void AddSample(recording::StreamInfo& stream, TscRange when, const VcpuState& state,
                  const VcpuContext& context, recording::SampleWriter& writer);
-  // Reads the stack of a kernel, and the callers by frame pointers. `state` is from before the
-  // stop.
+  // Reads the stacks, and the callers by frame pointers. `state` is from before the stop.
   void ReadStack(recording::StreamInfo& stream, const VcpuState& state, const VcpuContext& context);
   // Returns whether the vCPU ran for so long since that its stack has changed.
   bool HasRunOn(VcpuRef vcpu, const VcpuState& before);
   // Adds the sample with what ReadStack found.
   void AddWithStack(DomainId domain, recording::TimedEntry entry, const VcpuContext& context,
                     recording::SampleWriter& writer);
+  // Adds what ReadStack found to stack_block_ and outer_, if there is room. Returns the place of
+  // the innermost stack.
+  recording::StackEntry AddStacks(const VcpuContext& context);
   std::chrono::nanoseconds RandomInterval();
   // Returns the cycles from poll to poll of a vCPU: as requested, and after sampling as measured.
   [[nodiscard]] uint64_t Period() const;
@@ -102,7 +104,8 @@ class VcpuSource final : public Source {
   std::chrono::steady_clock::time_point due_;
   TscRange sampled_;
   std::vector<Address> callers_;  // members only to reuse their memory
-  std::vector<uint64_t> piece_;
+  StackPieces stacks_;
+  absl::InlinedVector<recording::OuterStackEntry, 2> outer_;
   recording::TimedChunk chunk_;
   recording::StackBlock stack_block_;
   StackRate stack_rate_;

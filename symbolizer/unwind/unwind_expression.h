@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "base/bytes.h"
 #include "base/mode.h"
@@ -11,18 +12,26 @@
 
 namespace xenoscope::symbolizer {
 
-// The memory that an expression can read: the recorded piece of a stack, at [begin, begin + size).
+// The memory that an expression can read: the recorded piece of a stack, at [begin, begin + size),
+// and pieces of the stacks from which that one was entered.
 struct StackPiece {
   Address begin = 0;
   Bytes bytes;
+  std::span<const StackPiece> outer{};  // innermost first
 
-  // Returns the T at `address`; nothing where it is not wholly in the piece.
+  // Returns the T at `address`; nothing where it is not wholly in one of the pieces.
   template <typename T>
   [[nodiscard]] std::optional<T> Read(Address address) const {
-    if (address < begin) return std::nullopt;
-    return Load<T>(bytes, address - begin);
+    if (Contains(address)) return Load<T>(bytes, address - begin);
+    for (const StackPiece& piece : outer) {
+      if (piece.Contains(address)) return Load<T>(piece.bytes, address - piece.begin);
+    }
+    return std::nullopt;
   }
-  [[nodiscard]] Address end() const { return begin + bytes.size(); }
+  // Returns whether the address is in this piece, the outer ones left aside.
+  [[nodiscard]] bool Contains(Address address) const {
+    return address >= begin && address - begin < bytes.size();
+  }
 };
 
 // Returns the result of the expression, whose stack begins with `initial` if there is one. Nothing:

@@ -1,5 +1,6 @@
 #include "symbolizer/unwind/unwinder.h"
 
+#include <algorithm>
 #include <optional>
 
 namespace xenoscope::symbolizer {
@@ -79,6 +80,15 @@ Step StepByTable(const UnwindRow& row, const UnwindTable& table, const UserRegis
   return {callers};
 }
 
+// Returns whether the caller's frame can be there: above its callee's, or on a stack from which
+// that of the callee was entered.
+bool GoesOut(const StackPiece& stack, Address before, Address after) {
+  if (after > before) return true;
+  return std::ranges::any_of(stack.outer, [&](const StackPiece& piece) {
+    return piece.Contains(after) && !piece.Contains(before);
+  });
+}
+
 // Whether the stack is as the kernel leaves it for a new process: the number of arguments, the
 // arguments, and 0 (System V psABI for AMD64, 3.4.1), with a frame pointer of 0. The code that
 // begins there, as the loader's _start, has a table in some files only.
@@ -155,16 +165,19 @@ UnwoundChain Unwinder::Unwind(AddressSpaceId space, UserRegisters registers,
     // behind their call, which may be their function's last instruction.
     bool exact = is_signal_frame;
     memo = &RowAt(space, registers[kRip] - (exact ? 0 : 1));
-    if (memo->code.entered_kernel && is_signal_frame) return chain;
+    if (memo->code.entered_kernel && is_signal_frame) {
+      chain.user = registers;
+      return chain;
+    }
     if (!memo->has_row && !exact) {
       // A coroutine returns to the begin of a function that nothing called.
       memo = &RowAt(space, registers[kRip]);
       exact = memo->has_row;
       if (!exact) memo = &RowAt(space, registers[kRip] - 1);
     }
-    // Each caller's frame is above its callee's, except where a signal had a stack of its own.
-    const bool goes_up = registers[kRsp] > stack_before || is_signal_frame;
-    if (!memo->code.mapped || !goes_up) {
+    // A signal may have had a stack of its own, too.
+    const bool goes_out = is_signal_frame || GoesOut(stack, stack_before, registers[kRsp]);
+    if (!memo->code.mapped || !goes_out) {
       chain.end = by_table ? ChainEnd::kBadRule : ChainEnd::kNoTable;
       return chain;
     }

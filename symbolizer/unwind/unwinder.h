@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/address_space_id.h"
@@ -35,6 +36,8 @@ class UnwindCodeSource {
 struct UnwoundChain {
   ChainEnd end = ChainEnd::kOutermost;
   uint32_t by_frame_pointer = 0;  // callers that were found by frame pointers, not by a table
+  // Registers of user mode, where the chain of a kernel ends because that entered it.
+  std::optional<UserRegisters> user{};
 };
 
 // The unwinder, for one thread. Memory: a memo of fixed size.

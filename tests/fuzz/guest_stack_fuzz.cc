@@ -67,6 +67,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     sampler::GuestStack(frames).Unwind(xenoscope::DomainId{1}, context, callers);
     if (callers.size() > sampler::GuestStack::kMaxCallers) std::abort();
     if (frames.maps() > sampler::GuestStack::kMaxMaps) std::abort();
+    sampler::StackPieces stacks;
+    sampler::GuestStack stack(frames);
+    stack.Read(xenoscope::DomainId{1}, context, stacks);
+    stack.ReadOuter(stacks);
+    if (stacks.pieces.size() > sampler::GuestStack::kMaxPieces) std::abort();
+    if (frames.maps() > 2 * sampler::GuestStack::kMaxMaps) std::abort();
+    size_t words = 0;
+    for (const auto& piece : stacks.pieces) words += stacks.WordsOf(piece).size();
+    if (words != stacks.words.size()) std::abort();
   }
   if (mapped != 0) std::abort();
   return 0;

@@ -60,6 +60,7 @@ class UnwoundSamples : public testing::Test {
     auto counts = UnwindStacks(recording, *processes, *symbols_);
     EXPECT_TRUE(counts.ok()) << counts.status();
     counts_ = counts->user;
+    guest_programs_ = counts->guest_programs;
     kernels_ = counts->kernels;
     auto samples = RecordedSamples::Open(recording, {}, &*processes);
     std::vector<std::vector<Address>> chains;
@@ -77,6 +78,7 @@ class UnwoundSamples : public testing::Test {
   std::unique_ptr<symbolizer::DomainSymbols> symbols_ =
       std::make_unique<symbolizer::DomainSymbols>();
   UnwindCounts counts_;
+  UnwindCounts guest_programs_;
   std::map<DomainId, KernelUnwindCounts> kernels_;
 };
 
@@ -176,6 +178,16 @@ class StoppedSamples : public UnwoundSamples {
     return status == 0;
   }
 
+  // Returns symbols of these files.
+  static std::unique_ptr<symbolizer::DomainSymbols> Load(
+      std::vector<symbolizer::SymbolSource> files) {
+    symbolizer::SymbolSources sources;
+    sources.sources = std::move(files);
+    auto loaded = symbolizer::LoadSymbols(sources);
+    EXPECT_TRUE(loaded.ok()) << loaded.status();
+    return std::move(loaded->resolver);
+  }
+
   static constexpr Address kAddress = 0xffffffff81000000;
   static constexpr Address kByFramePointer = 0xffffffff81009999;
 };
@@ -200,11 +212,7 @@ TEST_F(StoppedSamples, HaveTheCallersThatOrcSays) {
   AddStopped(12, Mode::kKernel, {0x1234});
   AddStopped(13, Mode::kUser, {});
   Recording recording = recorded_.Open();
-  symbolizer::SymbolSources sources;
-  sources.sources = {{kD1, symbolizer::SourceKind::kKernel, kernel}};
-  auto loaded = symbolizer::LoadSymbols(sources);
-  ASSERT_TRUE(loaded.ok()) << loaded.status();
-  symbols_ = std::move(loaded->resolver);
+  symbols_ = Load({{kD1, symbolizer::SourceKind::kKernel, kernel}});
   EXPECT_THAT(Chains(recording), ElementsAre(ElementsAre(kAddress, kAddress + 0x20),
                                              ElementsAre(kAddress, AddressOf(ChainEnd::kNoStack)),
                                              ElementsAre(kAddress, AddressOf(ChainEnd::kBadRule)),
@@ -215,6 +223,134 @@ TEST_F(StoppedSamples, HaveTheCallersThatOrcSays) {
   EXPECT_EQ(counts_.Chains(), 0U);
   EXPECT_EQ(counts_.damaged_blocks, 0U);
   unlink(kernel.c_str());
+}
+
+// A vCPU of which the stack from which its stack was entered, and that of user mode, are known.
+class StoppedInInterrupt : public StoppedSamples {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(Assemble(kernel_, kAddress, R"(
+      .globl _stext, handler, entry
+      .text
+      _stext:
+      handler: .fill 0x10, 1, 0x90
+      entry: .fill 0x10, 1, 0x90
+      others: .fill 0x20, 1, 0x90
+      .section .orc_unwind_ip, "a"
+      .long handler - ., entry - ., others - ., others + 8 - ., others + 16 - ., others + 32 - .
+      .section .orc_unwind, "a"
+      .short 8, 0, 0x209   # the stack pointer of the interrupted code is on the stack
+      .short 0, 0, 0x305   # registers of user mode are on the stack
+      .short 8, 0, 0x205   # calls, as most entries of a kernel
+      .short 8, 0, 0x205
+      .short 8, 0, 0x205
+      .short 0, 0, 0x000
+    )"),
+              0);
+    ASSERT_EQ(Assemble(program_, kProgram, R"(
+      .globl _start, leaf
+      .text
+      _start: .cfi_startproc
+      .cfi_undefined rip
+      .fill 0x10, 1, 0x90
+      .cfi_endproc
+      leaf: .cfi_startproc
+      .fill 0x10, 1, 0x90
+      .cfi_endproc
+    )"),
+              0);
+  }
+  void TearDown() override {
+    unlink(kernel_.c_str());
+    unlink(program_.c_str());
+  }
+  // Makes a file of this source whose code begins at `address`. Returns 0 if it can.
+  static int Assemble(const std::string& path, Address address, const std::string& source) {
+    std::ofstream(path + ".S") << source;
+    return std::system(fmt::format("gcc -c {0}.S -o {0}.o && "
+                                   "ld -Ttext={1:#x} -e 0 -o {0} {0}.o 2>{0}.log && "
+                                   "rm {0}.S {0}.o {0}.log",
+                                   path, address)
+                           .c_str());
+  }
+  // The registers with which user mode entered the kernel, as that keeps them (struct pt_regs).
+  static std::vector<uint64_t> UserRegistersOnStack() {
+    std::vector<uint64_t> words(21);
+    words[16] = kProgram + 0x15;  // rip, in leaf
+    words[19] = kUserStack;
+    return words;
+  }
+  // Adds a sample in `handler`, with a stack of one word and these outer ones.
+  void AddInterrupted(const std::vector<std::pair<Address, std::vector<uint64_t>>>& outer) {
+    const uint64_t link = kTaskStack;
+    recording::UserStack stack;
+    stack.registers[kRip] = kAddress;
+    stack.registers[kRsp] = 0xffffc90000001ff8;
+    stack.bytes = std::as_bytes(std::span(&link, 1));
+    recording::TimedEntry entry;
+    entry.address = kAddress;
+    entry.mode = static_cast<uint8_t>(Mode::kKernel);
+    entry.begin = 10;
+    entry.end = 11;
+    const StackEntry innermost = block_.Add(stack);
+    std::vector<recording::OuterStackEntry> entries;
+    for (const auto& [address, words] : outer) {
+      entries.push_back(block_.AddOuter(address, std::as_bytes(std::span(words))));
+    }
+    if (damaged_) entries[0].at = ~uint32_t{0};
+    recording::TimedChunk chunk;
+    chunk.Add(entry, innermost, {}, entries);
+    recorded_.Stopped(chunk, block_);
+    block_.Clear();
+  }
+  static std::vector<uint64_t> TaskStack() {
+    std::vector<uint64_t> words = UserRegistersOnStack();
+    words.insert(words.begin(), kAddress + 0x18);  // where `handler` returns to, in `entry`
+    return words;
+  }
+
+  static constexpr Address kTaskStack = 0xffffc90000000e00;  // below that of the handler
+  static constexpr Address kUserStack = 0x7ffc00001000;
+  static constexpr Address kProgram = 0x401000;
+  const std::string kernel_ =
+      testing::TempDir() + "/interrupted_kernel." + std::to_string(getpid());
+  const std::string program_ = testing::TempDir() + "/program." + std::to_string(getpid());
+  bool damaged_ = false;
+};
+
+TEST_F(StoppedInInterrupt, HaveTheCallersOfAllStacks) {
+  AddInterrupted({{kTaskStack, TaskStack()}, {kUserStack, {kProgram + 8}}});
+  Recording recording = recorded_.Open();
+  symbols_ = Load({{kD1, symbolizer::SourceKind::kKernel, kernel_},
+                   {kD1, symbolizer::SourceKind::kImage, program_}});
+  EXPECT_THAT(Chains(recording),
+              ElementsAre(ElementsAre(kAddress, kAddress + 0x18, kProgram + 0x16, kProgram + 8)));
+  EXPECT_EQ(kernels_[kD1].by_orc.of(ChainEnd::kOutermost), 1U);
+  EXPECT_EQ(guest_programs_.of(ChainEnd::kOutermost), 1U);
+  EXPECT_EQ(guest_programs_.Chains(), 1U);
+}
+
+TEST_F(StoppedInInterrupt, EndAtUserModeWithoutTheProgramsFile) {
+  AddInterrupted({{kTaskStack, TaskStack()}, {kUserStack, {kProgram + 8}}});
+  Recording recording = recorded_.Open();
+  symbols_ = Load({{kD1, symbolizer::SourceKind::kKernel, kernel_}});
+  EXPECT_THAT(Chains(recording), ElementsAre(ElementsAre(kAddress, kAddress + 0x18)));
+  EXPECT_EQ(kernels_[kD1].by_orc.of(ChainEnd::kOutermost), 1U);
+  EXPECT_EQ(guest_programs_.Chains(), 0U);
+}
+
+TEST_F(StoppedInInterrupt, SayWhereAStackIsMissing) {
+  AddInterrupted({{kTaskStack, TaskStack()}});  // none of user mode
+  AddInterrupted({});
+  damaged_ = true;
+  AddInterrupted({{kTaskStack, TaskStack()}, {kUserStack, {kProgram + 8}}});
+  Recording recording = recorded_.Open();
+  symbols_ = Load({{kD1, symbolizer::SourceKind::kKernel, kernel_},
+                   {kD1, symbolizer::SourceKind::kImage, program_}});
+  EXPECT_THAT(Chains(recording), ElementsAre(ElementsAre(kAddress, kAddress + 0x18, kProgram + 0x16,
+                                                         AddressOf(ChainEnd::kStackCut)),
+                                             ElementsAre(kAddress, AddressOf(ChainEnd::kBadRule)),
+                                             ElementsAre(kAddress, AddressOf(ChainEnd::kBadRule))));
 }
 
 }  // namespace

@@ -44,6 +44,22 @@ TEST(StackBlock, GivesBackRegistersAndBytes) {
   EXPECT_FALSE(read.At({})) << "none";
 }
 
+TEST(StackBlock, GivesBackPiecesOfOuterStacks) {
+  StackBlock block;
+  const std::string inner(8, 'a');
+  const std::string outer(16, 'b');
+  const StackEntry entry = block.Add({.bytes = AsBytes(inner)});
+  const OuterStackEntry piece = block.AddOuter(0xffff'c900'0000'0000, AsBytes(outer));
+  EXPECT_EQ(piece.address, 0xffff'c900'0000'0000U);
+  ReadStackBlock read;
+  ASSERT_TRUE(read.Read(ChunkOf(block.Compress(), block.size())).ok());
+  EXPECT_EQ(AsText(read.At(entry)->bytes), inner);
+  ASSERT_TRUE(read.OuterAt(piece));
+  EXPECT_EQ(AsText(*read.OuterAt(piece)), outer);
+  EXPECT_FALSE(read.OuterAt({0, piece.at, piece.size + 1})) << "beyond the end";
+  EXPECT_FALSE(read.OuterAt({0, ~uint32_t{0}, ~uint32_t{0}}));
+}
+
 TEST(StackBlock, RefusesWhatIsNotOfTheSizeThatItSays) {
   StackBlock block;
   block.Add({});

@@ -102,13 +102,25 @@ TEST(UnwindNotes, SayOfEachKernelHowItsChainsEnd) {
                   HasSubstr("7 end at code without ORC"), HasSubstr("3 end because"))));
 }
 
+TEST(UnwindNotes, SayHowChainsOfGuestsProgramsEnd) {
+  profile::UnwindResults results;
+  results.guest_programs.chains[static_cast<size_t>(ChainEnd::kOutermost)] = 5;
+  results.guest_programs.chains[static_cast<size_t>(ChainEnd::kNoTable)] = 2;
+  results.guest_programs.chains[static_cast<size_t>(ChainEnd::kBadRule)] = 1;
+  EXPECT_THAT(UnwindNotes({}, results),
+              ElementsAre(AllOf(HasSubstr("5 of 8 call chains in guests' programs"),
+                                HasSubstr("2 end at code"), HasSubstr("--guest DOMAIN:exe=FILE"),
+                                HasSubstr("1 end because"))));
+}
+
 TEST(UnwindNotes, SayWhyAKernelHasNoOrc) {
   recording::RecordingInfo info;
   profile::UnwindResults results;
   results.kernels[DomainId{3}] = {.by_frame_pointers = 12, .why_no_orc = "vmlinux has no ORC"};
-  EXPECT_THAT(UnwindNotes(info, results),
-              ElementsAre(AllOf(HasSubstr("12 call chains in the kernel of d3"),
-                                HasSubstr("vmlinux has no ORC (--guest d3:kernel="))));
+  EXPECT_THAT(
+      UnwindNotes(info, results),
+      ElementsAre(AllOf(HasSubstr("12 call chains in the kernel of d3"),
+                        HasSubstr("because vmlinux has no ORC"), HasSubstr("--guest d3:kernel="))));
 }
 
 }  // namespace

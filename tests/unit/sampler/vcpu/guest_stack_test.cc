@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "tests/unit/sampler/fake_memory.h"
@@ -33,6 +34,21 @@ class GuestStackTest : public ::testing::Test {
   }
   bool Unwind(const VcpuContext& context = Context()) {
     return GuestStack(frames_).Unwind(kGuest, context, callers_);
+  }
+
+  StackPieces Read(const VcpuContext& context) {
+    StackPieces stacks;
+    stacks.words = {1};
+    stacks.pieces = {{1, 0, 1}};
+    GuestStack stack(frames_);
+    stack.Read(kGuest, context, stacks);
+    stack.ReadOuter(stacks);
+    return stacks;
+  }
+  static std::vector<Address> BeginsOf(const StackPieces& stacks) {
+    std::vector<Address> begins;
+    for (const StackPieces::Piece& piece : stacks.pieces) begins.push_back(piece.begin);
+    return begins;
   }
 
   FakeRam ram_;
@@ -196,8 +212,9 @@ TEST_F(GuestStackTest, ReadsThePieceFromTheStackPointerToAnUnmappedPage) {
   VcpuContext context = Context();
   context.stack = kStack + 0xff0;
   for (const Address at : {0xff0, 0xff8, 0x1000, 0x1ff8}) ram_.Write(kStack + at, at);
-  std::vector<uint64_t> piece;
-  GuestStack(frames_).Read(kGuest, context, piece);
+  const StackPieces stacks = Read(context);
+  ASSERT_THAT(BeginsOf(stacks), ElementsAre(kStack + 0xff0));
+  const auto piece = stacks.WordsOf(stacks.pieces[0]);
   ASSERT_THAT(piece, SizeIs(2 + 512));
   EXPECT_EQ(piece[0], 0xff0U);
   EXPECT_EQ(piece[1], 0xff8U);
@@ -207,20 +224,111 @@ TEST_F(GuestStackTest, ReadsThePieceFromTheStackPointerToAnUnmappedPage) {
 
 TEST_F(GuestStackTest, LimitsThePiece) {
   for (Address at = kStack; at < kStack + 0x8000; at += kFrameSize) ram_.Write(at, 1);
-  std::vector<uint64_t> piece;
-  GuestStack(frames_).Read(kGuest, Context(), piece);
-  EXPECT_THAT(piece, SizeIs(GuestStack::kMaxPieceBytes / 8));
+  EXPECT_THAT(Read(Context()).words, SizeIs(GuestStack::kMaxPieceBytes / 8));
 }
 
 TEST_F(GuestStackTest, ReadsNoPieceWhereThereIsNone) {
-  std::vector<uint64_t> piece = {1};
-  GuestStack(frames_).Read(kGuest, Context(), piece);
-  EXPECT_THAT(piece, IsEmpty()) << "nothing is mapped";
+  EXPECT_TRUE(Read(Context()).empty()) << "nothing is mapped";
   ram_.Write(kStack, 1);
   VcpuContext context = Context();
   context.stack = kStack + 4;
-  GuestStack(frames_).Read(kGuest, context, piece);
-  EXPECT_THAT(piece, IsEmpty()) << "it is no stack pointer of compiled code";
+  EXPECT_TRUE(Read(context).empty()) << "it is no stack pointer of compiled code";
+  context.stack = 0xbfff'0000;
+  ram_.Write(context.stack, 1);
+  EXPECT_TRUE(Read(context).empty()) << "it is one of 32-bit code";
+}
+
+// The stacks of a kernel, each below a page that is not mapped.
+class OuterStacksTest : public GuestStackTest {
+ protected:
+  static constexpr Address kException = 0xffff'fe00'0000'2000;
+  static constexpr Address kInterrupt = 0xffff'c900'0001'4000;
+  static constexpr Address kTask = 0xffff'c900'0010'3000;
+
+  // Writes the last words of the stack in the page at `page`. Returns the address of their first.
+  Address End(Address page, const std::vector<uint64_t>& words) {
+    const Address first = page + kFrameSize - words.size() * sizeof(uint64_t);
+    for (size_t i = 0; i < words.size(); ++i) ram_.Write(first + i * sizeof(uint64_t), words[i]);
+    return first;
+  }
+  // What the processor pushes when it enters the kernel: instruction, code segment, flags, stack
+  // and stack segment.
+  static std::vector<uint64_t> Pushed(Address stack, bool user) {
+    return {0x401000, user ? 0x33U : 0x10U, 0x246, stack, user ? 0x2bU : 0x18U};
+  }
+  std::vector<Address> BeginsFrom(Address stack) {
+    VcpuContext context = Context();
+    context.mode = Mode::kKernel;
+    context.stack = stack;
+    return BeginsOf(Read(context));
+  }
+};
+
+TEST_F(OuterStacksTest, AreReadOutToTheUserStack) {
+  ram_.Write(kStack, 1);
+  const Address task = End(kTask, Pushed(kStack, /*user=*/true));
+  const Address interrupt = End(kInterrupt, {1, 2, task - 0x20});
+  const Address exception = End(kException, Pushed(interrupt, /*user=*/false));
+  EXPECT_THAT(BeginsFrom(exception - 0x10),
+              ElementsAre(exception - 0x10, interrupt, task - 0x20, kStack));
+  EXPECT_THAT(BeginsFrom(interrupt), ElementsAre(interrupt, task - 0x20, kStack));
+  EXPECT_THAT(BeginsFrom(task), ElementsAre(task, kStack));
+}
+
+TEST_F(OuterStacksTest, CanBeGivenUpAlone) {
+  StackPieces stacks;
+  stacks.words = {1, 2, 3};
+  stacks.pieces = {{kInterrupt, 0, 2}, {kTask, 2, 1}};
+  stacks.Keep(3);
+  EXPECT_THAT(stacks.words, SizeIs(3));
+  stacks.Keep(1);
+  EXPECT_THAT(BeginsOf(stacks), ElementsAre(kInterrupt));
+  EXPECT_THAT(stacks.words, ElementsAre(1, 2));
+  stacks.Keep(0);
+  EXPECT_TRUE(stacks.empty());
+  EXPECT_THAT(stacks.words, IsEmpty());
+}
+
+TEST_F(OuterStacksTest, UserStackHasNoOuterOne) {
+  End(kStack, {1, 2, kTask});  // a program can write what looks like the end of a kernel's stack
+  ram_.Write(kTask, 1);
+  EXPECT_THAT(BeginsFrom(kStack), ElementsAre(kStack));
+}
+
+TEST_F(OuterStacksTest, KernelThreadWasNotEnteredFromUserMode) {
+  EXPECT_THAT(BeginsFrom(End(kTask, {7, 0, 0, 0, 0, 0})), SizeIs(1));
+}
+
+TEST_F(OuterStacksTest, WhatIsNoStackEndsThem) {
+  const Address task = End(kTask, {1, 2, 3, 4, 5, 6});
+  for (const Address link :
+       {Address{0}, kStack, task + 4, kInterrupt + 0xff8, Address{0xffff'c900'dead'0000},
+        Address{0x7fff'ffff'ffff'fff8}, ~Address{7}}) {
+    const Address interrupt = End(kInterrupt, {1, 2, link});
+    EXPECT_THAT(BeginsFrom(interrupt), ElementsAre(interrupt)) << std::hex << link;
+  }
+  // A 32-bit program's, an unaligned one, and segments that are none.
+  for (const auto& [stack, segment] : {std::pair<Address, uint64_t>{0xbfff'0000, 0x2b},
+                                       {kStack + 1, 0x2b},
+                                       {kStack, 0},
+                                       {kStack, 0x1'0000}}) {
+    ram_.Write(0xbfff'0000, 1);
+    ram_.Write(kStack, 1);
+    const Address first = End(kTask, {0x401000, 0x33, 0x246, stack, segment});
+    EXPECT_THAT(BeginsFrom(first), ElementsAre(first)) << std::hex << stack << " " << segment;
+  }
+}
+
+// A guest can make each stack lead to the next one, or in a circle.
+TEST_F(OuterStacksTest, AreLimited) {
+  for (int i = 0; i < 8; ++i) {
+    const Address page = kTask + i * Address{0x10000};
+    End(page, {1, 2, page + 0x10000 + kFrameSize - 0x18});
+  }
+  EXPECT_THAT(BeginsFrom(kTask + kFrameSize - 0x18), SizeIs(GuestStack::kMaxPieces));
+  const Address task = End(kTask, {1, 2, kInterrupt + kFrameSize - 0x18});
+  const Address interrupt = End(kInterrupt, {1, 2, task});
+  EXPECT_THAT(BeginsFrom(interrupt), ElementsAre(interrupt, task));
 }
 
 TEST_F(GuestStackTest, CachesMappingsForLimitedTime) {

@@ -255,6 +255,49 @@ TEST_F(VcpuSourceTest, ReadsCallersFromStack) {
   EXPECT_EQ(ram.mapped, 0);  // since it was stopped
 }
 
+TEST_F(VcpuSourceTest, RecordsTheStacksFromWhichAnotherWasEntered) {
+  FakeRam ram;
+  constexpr Address kInterrupted = 0xffff'c900'0010'0ff0;
+  constexpr Address kStack = 0xffff'c900'0000'1ff0;
+  ram.Write(kStack, 11);
+  ram.Write(kStack + 8, kInterrupted);  // the last word: the page behind it is not mapped
+  ram.Write(kInterrupted, 12);
+  guests_[kD1V0].context = {.address = 0xffff'ffff'8100'0000,
+                            .mode = Mode::kKernel,
+                            .stack = kStack,
+                            .page_tables = FakeRam::kRoot << 12};
+  guests_[kD2V0].state = {true, true, false};
+  const auto source = Open(Request(), std::make_unique<FakeMemory>(ram));
+  auto writer = recording::SampleWriter::Create(path_ + "/vcpu.samples");
+  ASSERT_TRUE(source->Start().ok());
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(source->Collect(*writer).ok());
+  ASSERT_TRUE(source->Stop(*writer).ok());
+  ASSERT_TRUE(writer->Flush().ok());
+
+  const auto file = MappedFile::Open(path_ + "/vcpu.samples");
+  auto chunks = recording::ChunkReader::Open(file->bytes());
+  recording::ReadStackBlock block;
+  uint64_t samples = 0;
+  while (const auto chunk = chunks->Next()) {
+    if (chunk->header.kind == recording::ChunkKind::kStacks) {
+      ASSERT_TRUE(block.Read(*chunk).ok());
+      continue;
+    }
+    ++samples;
+    constexpr size_t kOuterAt = sizeof(recording::TimedEntry) + sizeof(recording::StackEntry);
+    EXPECT_EQ(Load<recording::TimedEntry>(chunk->entries, 0)->size,
+              kOuterAt + sizeof(recording::OuterStackEntry));
+    const auto outer = Load<recording::OuterStackEntry>(chunk->entries, kOuterAt);
+    ASSERT_TRUE(outer.has_value());
+    EXPECT_EQ(outer->address, kInterrupted);
+    ASSERT_TRUE(block.OuterAt(*outer));
+    EXPECT_THAT(*block.OuterAt(*outer), SizeIs(16));
+    EXPECT_EQ(Load<uint64_t>(*block.OuterAt(*outer), 0), 12U);
+  }
+  EXPECT_GT(samples, 5U);
+  EXPECT_EQ(source->Info().stacks->pieces, samples);
+}
+
 TEST_F(VcpuSourceTest, RecordsStacksOfKernels) {
   FakeRam ram;
   constexpr Address kStack = 0xffff'c900'0000'1ff0;

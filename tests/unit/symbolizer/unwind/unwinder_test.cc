@@ -8,6 +8,7 @@
 #include <ucontext.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -277,6 +278,35 @@ TEST_F(UnwinderWithoutTables, FramesThatDoNotGoUpEndTheChain) {
   // The frame points at itself.
   EXPECT_EQ(Unwind({0x8000, 0x1100, 0, 0}, 0x1000, 0x8000).end, ChainEnd::kNoTable);
   EXPECT_THAT(callers_, ElementsAre(0x1100));
+}
+
+// A stack at 0x8000 that was entered from one at 0xa000.
+TEST_F(UnwinderWithoutTables, ChainsLeaveAStackForTheOneFromWhichItWasEntered) {
+  const std::vector<uint64_t> inner = {0xa000, 0x1100};
+  const std::vector<uint64_t> outer = {0xa010, 0x1200, 0xa020, 0x1300, 0xa030, 0};
+  const StackPiece outer_piece{0xa000, std::as_bytes(std::span(outer))};
+  UserRegisters registers{};
+  registers[kRip] = 0x1000;
+  registers[kRsp] = registers[kRbp] = 0x8000;
+  const auto chain = unwinder_.Unwind(
+      {}, registers, {0x8000, std::as_bytes(std::span(inner)), {&outer_piece, 1}}, callers_);
+  EXPECT_EQ(chain.end, ChainEnd::kOutermost);
+  EXPECT_THAT(callers_, ElementsAre(0x1100, 0x1200, 0x1300));
+}
+
+// Frames of a guest can lead from stack to stack and back.
+TEST_F(UnwinderWithoutTables, CirclesOfStacksEnd) {
+  const std::vector<uint64_t> inner = {0x6000, 0x1100};
+  const std::vector<uint64_t> outer = {0x8000, 0x1200};
+  const std::array<StackPiece, 2> pieces = {StackPiece{0x6000, std::as_bytes(std::span(outer))},
+                                            StackPiece{0x8000, std::as_bytes(std::span(inner))}};
+  UserRegisters registers{};
+  registers[kRip] = 0x1000;
+  registers[kRsp] = registers[kRbp] = 0x8000;
+  const auto chain =
+      unwinder_.Unwind({}, registers, {0x8000, std::as_bytes(std::span(inner)), pieces}, callers_);
+  EXPECT_NE(chain.end, ChainEnd::kOutermost);
+  EXPECT_LE(callers_.size(), Unwinder::kMaxCallers);
 }
 
 }  // namespace
