@@ -3,31 +3,18 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <span>
 
 #include "absl/strings/string_view.h"
-#include "base/crc.h"
 #include "base/error.h"
+#include "symbolizer/cached_table.h"
 
 namespace xenoscope::symbolizer {
 namespace {
 
-// The version of the format, to be raised with every change of the content, including what
-// DebugInfo makes of a file.
-constexpr uint32_t kVersion = 1;
-constexpr std::array<char, 8> kMagic = {'X', 'E', 'N', 'O', 'F', 'R', 'M', 'S'};
-
-struct Header {
-  std::array<char, 8> magic = kMagic;
-  uint32_t version = kVersion;
-  uint32_t crc = 0;  // CRC-32 of everything after the header
-  uint64_t ranges = 0;
-  uint64_t frames = 0;
-  uint64_t texts = 0;
-  uint64_t reserved = 0;
-};
-static_assert(sizeof(Header) == 48);
-
-constexpr size_t kBeforeCrc = offsetof(Header, ranges);
+// Its version is to be raised also when DebugInfo makes something else of a file.
+constexpr CachedTableKind kKind = {
+    {'X', 'E', 'N', 'O', 'F', 'R', 'M', 'S'}, 1, "a table of frames"};
 
 struct RawFrame {
   uint32_t function = 0;
@@ -39,39 +26,21 @@ struct RawFrame {
 };
 static_assert(sizeof(RawFrame) == 24);
 
-constexpr size_t kRangeSize = sizeof(Address) + sizeof(uint32_t);
-
-// Takes `count` items of `size` bytes off the front.
-std::optional<Bytes> Take(Bytes& bytes, uint64_t count, uint64_t size) {
-  if (count > bytes.size() / size) return std::nullopt;
-  const Bytes taken = bytes.first(count * size);
-  bytes = bytes.subspan(count * size);
-  return taken;
-}
-
-template <typename T>
-void Append(std::string& to, const T* from, size_t count) {
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): values as bytes
-  to.append(reinterpret_cast<const char*>(from), count * sizeof(T));
-}
-
 }  // namespace
 
 absl::StatusOr<FrameTable> FrameTable::Open(Bytes bytes) {
-  const auto header = Load<Header>(bytes, 0);
-  if (!header || header->magic != kMagic) return InvalidError("it is not a table of frames");
-  if (header->version != kVersion) return InvalidError("it is of version {}", header->version);
-  if (Crc32(bytes.subspan(kBeforeCrc)) != header->crc) return InvalidError("its checksum is wrong");
-  Bytes rest = bytes.subspan(sizeof(Header));
-  const auto starts = Take(rest, header->ranges, sizeof(Address));
+  XENOSCOPE_ASSIGN_OR_RETURN(CachedTable cached, CachedTable::Open(bytes, kKind));
+  const auto [range_count, frame_count, text_bytes, unused] = cached.counts();
+  const auto starts = cached.Take(range_count, sizeof(Address));
   if (!starts) return InvalidError("it is cut off");
-  const auto owners = Take(rest, header->ranges, sizeof(uint32_t));
+  const auto owners = cached.Take(range_count, sizeof(uint32_t));
   if (!owners) return InvalidError("it is cut off");
-  const auto frames = Take(rest, header->frames, sizeof(RawFrame));
-  if (!frames || rest.size() != header->texts) return InvalidError("it is cut off");
+  const auto frames = cached.Take(frame_count, sizeof(RawFrame));
+  const Bytes rest = cached.rest();
+  if (!frames || rest.size() != text_bytes) return InvalidError("it is cut off");
 
   FrameTable table;
-  table.ranges_ = header->ranges;
+  table.ranges_ = range_count;
   table.starts_ = *starts;
   table.owners_ = *owners;
   table.frames_ = *frames;
@@ -79,11 +48,11 @@ absl::StatusOr<FrameTable> FrameTable::Open(Bytes bytes) {
   for (uint64_t i = 0; i < table.ranges_; ++i) {
     const bool ascending = i == 0 ? table.StartAt(0) == 0 : table.StartAt(i - 1) < table.StartAt(i);
     const uint32_t owner = table.OwnerAt(i);
-    if (!ascending || (owner < kUnread && owner >= header->frames)) {
+    if (!ascending || (owner < kUnread && owner >= frame_count)) {
       return InvalidError("its range {} is damaged", i);
     }
   }
-  for (uint64_t i = 0; i < header->frames; ++i) {
+  for (uint64_t i = 0; i < frame_count; ++i) {
     const auto frame = LoadUnchecked<RawFrame>(frames->data() + i * sizeof(RawFrame));
     // Parents come first, so that no chain of them is endless.
     if (!Slice(rest, frame.function, frame.function_size) ||
@@ -176,31 +145,20 @@ std::string FrameTableWriter::Finish() && {
       frames_.size() >= FrameTable::kUnread) {
     return {};
   }
-  Header header;
-  header.ranges = starts_.size();
-  header.frames = frames_.size();
-  header.texts = texts_.size();
-  std::string bytes;
-  bytes.reserve(sizeof header + starts_.size() * kRangeSize + frames_.size() * sizeof(RawFrame) +
-                texts_.size());
-  Append(bytes, &header, 1);
-  Append(bytes, starts_.data(), starts_.size());
-  Append(bytes, owners_.data(), owners_.size());
+  std::vector<RawFrame> frames;
+  frames.reserve(frames_.size());
   for (const StoredFrame& frame : frames_) {
-    const RawFrame stored = {.function = frame.function.at,
-                             .function_size = frame.function.size,
-                             .file = frame.file.at,
-                             .file_size = frame.file.size,
-                             .line = frame.line,
-                             .parent = frame.parent};
-    Append(bytes, &stored, 1);
+    frames.push_back({.function = frame.function.at,
+                      .function_size = frame.function.size,
+                      .file = frame.file.at,
+                      .file_size = frame.file.size,
+                      .line = frame.line,
+                      .parent = frame.parent});
   }
-  bytes += texts_;
-  header.crc = Crc32(AsBytes(bytes).subspan(kBeforeCrc));
-  std::string head;
-  Append(head, &header, 1);
-  bytes.replace(0, head.size(), head);
-  return bytes;
+  return MakeCachedTable(
+      kKind, {starts_.size(), frames.size(), texts_.size()},
+      std::array<Bytes, 4>{std::as_bytes(std::span(starts_)), std::as_bytes(std::span(owners_)),
+                           std::as_bytes(std::span(frames)), AsBytes(texts_)});
 }
 
 }  // namespace xenoscope::symbolizer

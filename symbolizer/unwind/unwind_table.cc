@@ -9,41 +9,19 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
-#include "base/crc.h"
 #include "base/error.h"
+#include "symbolizer/cached_table.h"
 #include "symbolizer/unwind/orc_rules.h"
 
 namespace xenoscope::symbolizer {
 namespace {
 
-// The version of the format, to be raised with every change of the content.
-constexpr uint32_t kVersion = 1;
-constexpr std::array<char, 8> kMagic = {'X', 'E', 'N', 'O', 'U', 'N', 'W', 'D'};
-
-struct Header {
-  std::array<char, 8> magic = kMagic;
-  uint32_t version = kVersion;
-  uint32_t crc = 0;  // CRC-32 of everything after this field
-  uint64_t ranges = 0;
-  uint64_t rows = 0;
-  uint64_t rules = 0;
-  uint64_t expressions = 0;  // bytes
-};
-static_assert(sizeof(Header) == 48);
-
-constexpr size_t kBeforeCrc = offsetof(Header, ranges);
+constexpr CachedTableKind kKind = {
+    {'X', 'E', 'N', 'O', 'U', 'N', 'W', 'D'}, 1, "a table for unwinding"};
 
 // Limit of instructions for any file, in addition to those for its size.
 constexpr uint64_t kBaseSteps = 1'000'000;
 constexpr uint64_t kStepsPerByte = 4;
-
-// Takes `count` items of `size` bytes off the front.
-std::optional<Bytes> Take(Bytes& bytes, uint64_t count, uint64_t size) {
-  if (count > bytes.size() / size) return std::nullopt;
-  const Bytes taken = bytes.first(count * size);
-  bytes = bytes.subspan(count * size);
-  return taken;
-}
 
 template <typename T>
 std::string_view TextOf(const std::vector<T>& items) {
@@ -108,22 +86,11 @@ class Maker {
       }
       begin_range(range.end, UnwindTable::kNoRow);
     }
-    Header header;
-    header.ranges = starts.size();
-    header.rows = rows_.size();
-    header.rules = rules_.size();
-    header.expressions = expressions_.size();
-    std::string body;
-    for (const std::string_view part :
-         {TextOf(starts), TextOf(owners), TextOf(rows_), TextOf(rules_)}) {
-      body += part;
-    }
-    body += expressions_;
-    const auto head = [&header] { return AsText(std::as_bytes(std::span(&header, 1))); };
-    body.insert(0, head());
-    header.crc = Crc32(AsBytes(body).subspan(kBeforeCrc));
-    body.replace(0, sizeof header, head());
-    return body;
+    return MakeCachedTable(
+        kKind, {starts.size(), rows_.size(), rules_.size(), expressions_.size()},
+        std::array<Bytes, 5>{std::as_bytes(std::span(starts)), std::as_bytes(std::span(owners)),
+                             std::as_bytes(std::span(rows_)), std::as_bytes(std::span(rules_)),
+                             AsBytes(expressions_)});
   }
 
  private:
@@ -252,21 +219,19 @@ class Maker {
 }  // namespace
 
 absl::StatusOr<UnwindTable> UnwindTable::Open(Bytes bytes) {
-  const auto header = Load<Header>(bytes, 0);
-  if (!header || header->magic != kMagic) return InvalidError("it is not a table for unwinding");
-  if (header->version != kVersion) return InvalidError("it is of version {}", header->version);
-  if (Crc32(bytes.subspan(kBeforeCrc)) != header->crc) return InvalidError("its checksum is wrong");
-  Bytes rest = bytes.subspan(sizeof(Header));
-  const auto starts = Take(rest, header->ranges, sizeof(Address));
-  const auto owners =
-      starts ? Take(rest, header->ranges, sizeof(uint32_t)) : std::optional<Bytes>();
-  const auto rows = owners ? Take(rest, header->rows, sizeof(UnwindRow)) : std::optional<Bytes>();
-  const auto rules = rows ? Take(rest, header->rules, sizeof(UnwindRule)) : std::optional<Bytes>();
-  if (!rules || rest.size() != header->expressions || header->rows >= kNoRow) {
+  XENOSCOPE_ASSIGN_OR_RETURN(CachedTable cached, CachedTable::Open(bytes, kKind));
+  const auto [range_count, row_count, rule_count, expression_bytes] = cached.counts();
+  const auto starts = cached.Take(range_count, sizeof(Address));
+  const auto owners = cached.Take(range_count, sizeof(uint32_t));
+  const auto rows = cached.Take(row_count, sizeof(UnwindRow));
+  const auto rules = cached.Take(rule_count, sizeof(UnwindRule));
+  const Bytes rest = cached.rest();
+  if (!starts || !owners || !rows || !rules || rest.size() != expression_bytes ||
+      row_count >= kNoRow) {
     return InvalidError("it is cut off");
   }
   UnwindTable table;
-  table.ranges_ = header->ranges;
+  table.ranges_ = range_count;
   table.starts_ = *starts;
   table.owners_ = *owners;
   table.rows_ = *rows;
@@ -275,7 +240,7 @@ absl::StatusOr<UnwindTable> UnwindTable::Open(Bytes bytes) {
   for (uint64_t i = 0; i < table.ranges_; ++i) {
     const bool ascending = i == 0 ? table.StartAt(0) == 0 : table.StartAt(i - 1) < table.StartAt(i);
     const uint32_t owner = table.OwnerAt(i);
-    if (!ascending || (owner != kNoRow && owner >= header->rows)) {
+    if (!ascending || (owner != kNoRow && owner >= row_count)) {
       return InvalidError("its range {} is damaged", i);
     }
   }
