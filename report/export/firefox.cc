@@ -171,9 +171,10 @@ uint32_t FirefoxWriter::StackOf(const PlacedSample& placed) {
   if (!is_new) return known->second;
   const correlate::Stack& stack = stacks_.at(number);
   uint32_t prefix = 0;
-  for (auto frame = stack.rbegin(); frame != stack.rend(); ++frame) {
-    const Category category = CategoryOf(frame->mode);
-    const Frame wanted{FunctionNumber(*frame), category,
+  const correlate::Stack outermost_first(stack.rbegin(), stack.rend());
+  for (const StackFrame& frame : outermost_first) {
+    const Category category = CategoryOf(frame.mode);
+    const Frame wanted{FunctionNumber(frame), category,
                        category == Category::kXen ? subcategory : 0};
     const auto [at, new_frame] =
         frame_index_.try_emplace(wanted, static_cast<uint32_t>(frames_.size()));

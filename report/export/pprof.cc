@@ -275,8 +275,9 @@ class PprofWriter {
       locations.push_back(LocationNumber(row, frame));
     }
     if (!locations.empty()) AddWeight(locations.front(), std::abs(row.samples));
-    for (auto root = roots_.rbegin(); root != roots_.rend(); ++root) {
-      locations.push_back(NamedLocation(DimensionText(report_, row, *root)));
+    const std::vector<Dimension> innermost_first(roots_.rbegin(), roots_.rend());
+    for (const Dimension root : innermost_first) {
+      locations.push_back(NamedLocation(DimensionText(report_, row, root)));
     }
     Message<SampleField> sample(profile_, ProfileField::kSample);
     sample.add_packed_uint64(SampleField::kLocationId, locations.begin(), locations.end());

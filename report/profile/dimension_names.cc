@@ -56,6 +56,7 @@ absl::StatusOr<std::vector<Dimension>> ParseDimensions(const std::string& names)
 
 std::vector<std::string> DimensionNames() {
   std::vector<std::string> names;
+  names.reserve(kNames.size());
   for (const Name& name : kNames) names.emplace_back(name.name);
   return names;
 }
