@@ -176,7 +176,8 @@ TEST_F(GroupReaderTest, RefusesWhatIsNotAnAnswer) {
   cut[1].pop_back();
   Answers text = Two();
   text[0] = "Code: 241. Memory limit exceeded";
-  for (const Answers& answers : {with(8, 2), with(-1, 2), with(2, -1), with(2, 1e300), cut, text}) {
+  for (const Answers& answers :
+       {with(99, 2), with(-1, 2), with(2, -1), with(2, 1e300), cut, text}) {
     GroupReader groups(answers);
     while (groups.Next(dictionary_, slice_)) {
     }
