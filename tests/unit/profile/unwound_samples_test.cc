@@ -294,6 +294,7 @@ class StoppedInInterrupt : public StoppedSamples {
     entry.end = 11;
     const StackEntry innermost = block_.Add(stack);
     std::vector<recording::OuterStackEntry> entries;
+    entries.reserve(outer.size());
     for (const auto& [address, words] : outer) {
       entries.push_back(block_.AddOuter(address, std::as_bytes(std::span(words))));
     }

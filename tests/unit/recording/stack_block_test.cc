@@ -23,7 +23,7 @@ TEST(StackBlock, GivesBackRegistersAndBytes) {
   std::vector<StackEntry> entries;
   std::vector<std::string> texts;
   for (size_t i = 0; i < 100; ++i) {
-    texts.push_back(std::string(i * 8, static_cast<char>('a' + i % 26)));
+    texts.emplace_back(i * 8, static_cast<char>('a' + i % 26));
     UserStack stack;
     stack.registers[kRsp] = i;
     stack.bytes = AsBytes(texts.back());
