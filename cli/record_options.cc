@@ -126,18 +126,22 @@ sampler::SampleRequest ParseSampling(const RecordOptions& options) {
 // The classes that trace::ParseEventMask knows.
 constexpr std::string_view kTraceClasses = "gen, sched, dom0op, hvm, mem, pv, shadow, hw, guest";
 
+std::vector<std::string> PresetNames() {
+  std::vector<std::string> names;
+  names.reserve(trace::kMaskPresets.size());
+  for (const trace::NamedMask& preset : trace::kMaskPresets) names.emplace_back(preset.name);
+  return names;
+}
+
 // Takes the mask apart. Throws a usage error.
 trace::EventMask ParseTraceEvents(const std::string& text) {
   const std::optional<trace::EventMask> mask = trace::ParseEventMask(text);
   if (!mask) {
-    std::vector<std::string_view> names;
-    names.reserve(trace::kMaskPresets.size());
-    for (const trace::NamedMask& preset : trace::kMaskPresets) names.push_back(preset.name);
     ThrowUsageError(
         "--trace-events",
         fmt::format("'{}' is no preset ({}), no class ({}), no number as xentrace -e takes "
                     "it, and no list of these",
-                    text, fmt::join(names, ", "), kTraceClasses));
+                    text, fmt::join(PresetNames(), ", "), kTraceClasses));
   }
   if (mask->IsEmpty()) {
     ThrowUsageError("--trace-events",
@@ -297,7 +301,7 @@ void AddRecordOptions(Command command, RecordOptions& options) {
       .ValueName("N");
   command.AddFlag("--no-trace", options.no_trace, "Record samples only");
   command.AddOption("--trace-events", options.trace.events, TraceEventsHelp())
-      .ValueName("PRESET|MASK,...")
+      .Suggest("PRESET|MASK,...", PresetNames())
       .ShowDefault();
   command
       .AddOption("--trace-buffer", options.trace.buffer_pages,
