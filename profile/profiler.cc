@@ -78,6 +78,12 @@ void DescribeEvents(const RecordingInfo& info, std::span<const recording::EventI
   if (info.state == recording::State::kEndedEarly) {
     set.cautions.push_back(fmt::format("The recording ended early: {}", info.stopped_because));
   }
+  if (info.boost) {
+    set.cautions.push_back(
+        fmt::format("dom0's weight was raised from {} to {} for this recording (--boost): guests "
+                    "waited longer for pCPUs that dom0 wanted too than they do without it.",
+                    info.boost->before, info.boost->raised));
+  }
   if (one_period) set.period = static_cast<double>(first.period);
 }
 

@@ -55,6 +55,13 @@ struct WallClock {
   bool operator==(const WallClock&) const = default;
 };
 
+// dom0's weight in Xen's scheduler, raised while it recorded (record --boost).
+struct BoostInfo {
+  uint16_t before = 0;
+  uint16_t raised = 0;
+  bool operator==(const BoostInfo&) const = default;
+};
+
 struct DomainInfo {
   DomainId id;
   std::string name;
@@ -283,6 +290,7 @@ struct RecordingInfo {
   Tsc started;
   Tsc stopped;
   std::optional<WallClock> wall_clock;  // not set: not known (before format 1.11)
+  std::optional<BoostInfo> boost;       // not set: not raised, or not known (before format 1.12)
   std::vector<DomainInfo> domains;
   // The changes in the order of time. Since format 1.7 they are in a file of their own
   // (recording/changes.h), before that in recording.json.

@@ -377,6 +377,11 @@ void ReadBody(const Fields& root, RecordingInfo& info) {
     f.Read("utc_ns", clock.utc_ns);
     f.Read("error_ns", clock.error_ns);
   });
+  root.In("boost", [&info](const Fields& f) {
+    BoostInfo& boost = info.boost.emplace();
+    f.Read("before", boost.before);
+    f.Read("raised", boost.raised);
+  });
   root.Read("stopped_tsc", info.stopped.value);
   root.Read("own_cpu_ns", info.own_cpu_ns);
   root.ForEach("domains", [&info](const Fields& f) { info.domains.push_back(ReadDomain(f)); });
@@ -475,6 +480,7 @@ std::string ToJson(const RecordingInfo& info) {
     json["wall_clock"] = {{"utc_ns", info.wall_clock->utc_ns},
                           {"error_ns", info.wall_clock->error_ns}};
   }
+  if (info.boost) json["boost"] = {{"before", info.boost->before}, {"raised", info.boost->raised}};
   json["own_cpu_ns"] = info.own_cpu_ns;
   json["domains"] = ListToJson(info.domains, DomainToJson);
   json["sources"] = Json::array();

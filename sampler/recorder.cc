@@ -379,6 +379,7 @@ absl::Status Recorder::Boost() {
   }
   XENOSCOPE_ASSIGN_OR_RETURN(std::unique_ptr<WeightCalls> calls, OpenWeightCalls());
   XENOSCOPE_ASSIGN_OR_RETURN(boost_, WeightBoost::Raise(std::move(calls), WeightBoost::kStateFile));
+  result_.info.boost = recording::BoostInfo{boost_->before(), boost_->raised()};
   result_.notes.push_back(
       fmt::format("raised dom0's weight from {} to {} for this recording (--boost): it gets more "
                   "time of pCPUs that guests want too",

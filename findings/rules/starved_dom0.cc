@@ -27,6 +27,18 @@ std::string LateDrainText(const recording::RecordingInfo& info) {
   return "";
 }
 
+std::string AdviceFor(const recording::RecordingInfo* info) {
+  std::string advice =
+      "Give dom0 a pCPU of its own (dom0_max_vcpus=1 dom0_vcpus_pin, guests pinned elsewhere)";
+  advice += info != nullptr && info->boost
+                ? fmt::format(": its weight, which --boost raised to {}, is not enough.",
+                              info->boost->raised)
+                : " or more weight (xl sched-credit2 -d 0 -w 2048; record --boost does it while it "
+                  "records).";
+  if (info != nullptr) advice += LateDrainText(*info);
+  return advice;
+}
+
 }  // namespace
 
 void FindStarvedDom0(const Results& results, std::vector<Finding>& out) {
@@ -41,10 +53,7 @@ void FindStarvedDom0(const Results& results, std::vector<Finding>& out) {
         "{} waits for a pCPU in {} of the time in which it could run, and so do guests' "
         "disks, networks and device models",
         results.Label(kDom0), ShareText(*part));
-    finding.advice =
-        "Give dom0 a pCPU of its own (dom0_max_vcpus=1 dom0_vcpus_pin, guests pinned elsewhere) or "
-        "more weight (xl sched-credit2 -d 0 -w 2048; record --boost does it while it records).";
-    if (results.info != nullptr) finding.advice += LateDrainText(*results.info);
+    finding.advice = AdviceFor(results.info);
     finding.cycles = static_cast<double>(domain.times.runnable);
     finding.figures = {{"of_able_to_run", analysis::MetricUnit::kFraction, *part}};
     finding.command = SummaryCommand(kDom0, "runstates,runnable,waited_for");

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,14 +53,24 @@ class Trace {
     return *this;
   }
 
+  Trace& Recorded(const recording::RecordingInfo& info) {
+    info_ = info;
+    return *this;
+  }
+
   std::vector<Finding> Found(FindFunction* rule) const {
     std::vector<Finding> found;
-    rule({.trace = &document_, .traced = kTraced, .clock = {kHz, ClockSource::kGiven}}, found);
+    rule({.trace = &document_,
+          .traced = kTraced,
+          .info = info_ ? &*info_ : nullptr,
+          .clock = {kHz, ClockSource::kGiven}},
+         found);
     return found;
   }
 
  private:
   analysis::Document document_;
+  std::optional<recording::RecordingInfo> info_;
 };
 
 // A profile of functions, of one second in all.
@@ -140,6 +151,17 @@ TEST(StarvedDom0, IsForDom0Alone) {
   EXPECT_EQ(Trace().Vcpu(0, 80 * kMs, 20 * kMs).Found(FindStarvedDom0).size(), 1U);
   EXPECT_TRUE(Trace().Vcpu(0, 95 * kMs, 5 * kMs).Found(FindStarvedDom0).empty());
   EXPECT_TRUE(Trace().Vcpu(1, 80 * kMs, 20 * kMs).Found(FindStarvedDom0).empty());
+}
+
+TEST(StarvedDom0, AdvisesMoreWeightUnlessItWasRaised) {
+  const auto advice = [](std::optional<recording::BoostInfo> boost) {
+    recording::RecordingInfo info;
+    info.boost = boost;
+    return Trace().Vcpu(0, 80 * kMs, 20 * kMs).Recorded(info).Found(FindStarvedDom0)[0].advice;
+  };
+  EXPECT_THAT(advice(std::nullopt), HasSubstr("record --boost does it"));
+  EXPECT_THAT(advice(recording::BoostInfo{256, 2048}),
+              HasSubstr("its weight, which --boost raised to 2048, is not enough"));
 }
 
 TEST(WakeLatency, ComparesWithATimeslice) {

@@ -198,6 +198,14 @@ TEST_F(ProfilerTest, NotesIncompleteRecording) {
   EXPECT_THAT(samples_.cautions[0], HasSubstr("the disk was full"));
 }
 
+TEST_F(ProfilerTest, NotesWeightThatWasRaised) {
+  made_.info.boost = recording::BoostInfo{256, 2048};
+  made_.Sample(100, 110, 0x10);
+  Run(Request({Dimension::kDomain}));
+  ASSERT_THAT(samples_.cautions, SizeIs(1));
+  EXPECT_THAT(samples_.cautions[0], HasSubstr("from 256 to 2048"));
+}
+
 TEST_F(ProfilerTest, SumsLossesOverStreams) {
   for (const uint64_t lost : {3, 4}) made_.info.streams.emplace_back().logged.lost = lost;
   made_.Sample(100, 110, 0x10);

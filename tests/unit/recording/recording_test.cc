@@ -88,6 +88,7 @@ RecordingInfo SmallInfo() {
                   {.name = "vcpu", .cpu_type = "", .drain_interval_ns = 4'000'000, .seed = 99}};
   info.sources[1].problems = {"web: its agent was late"};
   info.own_cpu_ns = 123'456;
+  info.boost = BoostInfo{256, 2048};
   info.kernel_traces = {
       {.source = "ftrace", .vcpu = {DomainId{3}, VcpuId{1}}, .read = 77, .lost = 5}};
   info.events = {
