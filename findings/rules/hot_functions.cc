@@ -40,13 +40,16 @@ void FindHotFunctions(const Results& results, std::vector<Finding>& out) {
   if (results.profile == nullptr || !results.sample_set->is_time) return;
   if (!HasWholeFunctions(results.by)) return;
   const double all = results.profile->result.cycles;
+  // Shares are of the domains with samples: of one alone they say nothing of the others.
+  const bool alone = results.profile->result.domains.size() == 1;
   for (const correlate::ProfileRow& row : results.profile->result.rows) {
     if (row.interval.low < kMinShare || row.function.starts_with('[')) continue;
     Finding finding;
     finding.domain = row.domain;
-    finding.text = fmt::format("{} of {} takes {} of the time ({} to {})", row.function,
-                               results.Label(row.domain), ShareText(row.share),
-                               ShareText(row.interval.low), ShareText(row.interval.high));
+    finding.text =
+        fmt::format("{} of {} takes {} of {} time ({} to {})", row.function,
+                    results.Label(row.domain), ShareText(row.share), alone ? "its" : "the",
+                    ShareText(row.interval.low), ShareText(row.interval.high));
     finding.cycles = row.cycles;
     finding.interval = CycleInterval{row.interval.low * all, row.interval.high * all};
     finding.figures = {{"function", analysis::MetricUnit::kText, row.function},

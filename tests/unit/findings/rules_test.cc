@@ -117,6 +117,14 @@ TEST(HotFunctions, ComparesTheNearEndOfTheInterval) {
   EXPECT_EQ(found[0].command, (std::vector<std::string>{"annotate", "sha256_block"}));
 }
 
+TEST(HotFunctions, SpeaksOfTheTimeOfTheOnlyDomainWithSamples) {
+  Samples samples;
+  samples.results_.result.domains = {FunctionRow("", 1, {})};
+  samples.results_.result.rows = {FunctionRow("sha256_block", 0.3, {0.28, 0.32})};
+  EXPECT_EQ(samples.Found(FindHotFunctions).at(0).text,
+            "sha256_block of d1 takes 30.00% of its time (28.00% to 32.00%)");
+}
+
 TEST(HotFunctions, PutsNoNameOfAGuestIntoACommandThatAShellWouldRun) {
   Samples samples;
   samples.results_.result.rows = {FunctionRow("$(reboot)", 0.3, {0.28, 0.32}),
