@@ -1,6 +1,7 @@
 #include "cli/profile_source.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -119,6 +120,11 @@ absl::Status ProfileSource::Profile(const ProfileOptions& options, profile::Prof
       .columns = std::move(columns)};
   XENOSCOPE_ASSIGN_OR_RETURN(profile::Profiler profiler, MakeProfiler(options, std::move(request)));
   static_cast<profile::SampleSet&>(out) = profiler.sample_set();
+  if (options.event.empty() && !out.other_events.empty()) {
+    out.cautions.push_back(
+        fmt::format("The recording has other events, too: {}. Choose one with --event.",
+                    fmt::join(out.other_events, ", ")));
+  }
   if (!from_trace_ && profile::HasDimension(out.by, correlate::Dimension::kStack)) {
     std::ranges::move(report::ChainNotes(*info()), std::back_inserter(out.cautions));
   }

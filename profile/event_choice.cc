@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
-#include <set>
 
 #include "base/error.h"
 
@@ -124,6 +123,19 @@ EventGroup GroupOf(std::span<const EventInfo> events, uint16_t event) {
     }
   }
   return group;
+}
+
+std::set<std::string> OtherEvents(std::span<const EventInfo> events,
+                                  std::span<const EventGroup> groups) {
+  EventGroup others;
+  for (size_t i = 0; i < events.size(); ++i) {
+    const auto event = static_cast<uint16_t>(i);
+    const auto has = [event](const EventGroup& group) {
+      return std::ranges::count(group, event) > 0;
+    };
+    if (std::ranges::none_of(groups, has)) others.push_back(event);
+  }
+  return Spellings(events, others);
 }
 
 std::string EventSpelling(std::span<const EventInfo> events, const EventGroup& group) {

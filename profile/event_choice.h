@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,6 +33,10 @@ absl::StatusOr<EventGroup> FindEvents(std::span<const recording::EventInfo> even
 
 // Returns the events that are shown together with that of this number.
 EventGroup GroupOf(std::span<const recording::EventInfo> events, uint16_t event);
+
+// Returns the texts that select the events of none of these groups, sorted.
+std::set<std::string> OtherEvents(std::span<const recording::EventInfo> events,
+                                  std::span<const EventGroup> groups);
 
 // Returns the shortest text that selects the group, with the modes if they are not all:
 // "cycles", "cycles:k", "cycles@perf".

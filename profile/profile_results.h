@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,9 +17,10 @@ namespace xenoscope::profile {
 
 // The samples of a profile, as far as they are known before they are placed.
 struct SampleSet {
-  std::string event;    // text of the event: "cycles (clocked by hpet:500)"
-  bool is_time = true;  // whether samples stand for time
-  double period = 0;    // counts of the event between two samples; 0: there are several periods
+  std::string event;                   // text of the event: "cycles (clocked by hpet:500)"
+  std::set<std::string> other_events;  // texts of the recording's events that are not shown
+  bool is_time = true;                 // whether samples stand for time
+  double period = 0;  // counts of the event between two samples; 0: there are several periods
   // Whether the sizes of strata are those of the trace (docs/method.md, section 4.1).
   bool stratified = true;
   bool traced = true;                              // whether the recording has a trace

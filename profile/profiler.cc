@@ -138,6 +138,9 @@ absl::StatusOr<Profiler> Profiler::OfRecording(ProfileRequest request, const Rec
   set.clock = recording.clock();
   DescribeEvents(info, events, selection.events, set);
   if (!selection.beside.empty()) Compare(info, events, selection, set);
+  std::vector<EventGroup> shown = selection.beside;
+  shown.push_back(selection.events);
+  set.other_events = OtherEvents(events, shown);
   for (const recording::StreamInfo& stream : info.streams) {
     set.lost_in_buffers += stream.logged.lost;
   }

@@ -83,6 +83,16 @@ TEST(FindEventsTest, GroupsEventsOfAgents) {
   EXPECT_THAT(GroupOf(guests, 1), ElementsAre(0, 1));
 }
 
+TEST(OtherEventsTest, NamesWhatIsNotShown) {
+  const std::vector<EventInfo> events = {EventBy("cycles", "perf"), EventBy("cycles", "agent-3"),
+                                         EventBy("cycles", "agent-4"),
+                                         EventBy("cpu-clock", "agent-5")};
+  using Groups = std::vector<EventGroup>;
+  EXPECT_THAT(OtherEvents(events, Groups{{0}}), ElementsAre("cpu-clock", "cycles@agent"));
+  EXPECT_THAT(OtherEvents(events, Groups{{1, 2}, {3}}), ElementsAre("cycles@perf"));
+  EXPECT_THAT(OtherEvents(events, Groups{{0}, {1, 2}, {3}}), testing::IsEmpty());
+}
+
 TEST(FindEventsTest, NumbersEqualEvents) {
   const std::vector<EventInfo> events = {EventBy("cycles", "perf"), EventBy("cycles", "perf")};
   EXPECT_EQ(ErrorOf(events, "cycles"), "event 'cycles' is ambiguous: give cycles#1 or cycles#2");
