@@ -1,10 +1,28 @@
 #include "cli/options.h"
 
 #include <CLI/CLI.hpp>
+#include <concepts>
+#include <optional>
 #include <sstream>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace xenoscope::cli {
+namespace {
+
+// Whether values are numbers without a sign. CLI11 converts a negative one as strtoull(3) does: to
+// a huge one.
+template <typename T>
+constexpr bool kIsUnsigned =
+    std::unsigned_integral<T> || std::same_as<T, std::optional<uint32_t>> ||
+    std::same_as<T, std::optional<uint64_t>> || std::same_as<T, std::vector<uint32_t>>;
+
+std::string RefuseNegative(const std::string& word) {
+  return word.starts_with('-') ? word + " is negative; write a number from 0 on" : "";
+}
+
+}  // namespace
 
 Option Option::Required() {
   option_->required();
@@ -114,7 +132,9 @@ Command Command::AddSubcommand(const std::string& name, const std::string& descr
 
 template <OptionValue T>
 Option Command::AddOption(const std::string& names, T& value, const std::string& description) {
-  return Option(*app_->add_option(names, value, description));
+  CLI::Option& option = *app_->add_option(names, value, description);
+  if constexpr (kIsUnsigned<T>) option.check(RefuseNegative);
+  return Option(option);
 }
 
 template Option Command::AddOption(const std::string&, std::string&, const std::string&);
