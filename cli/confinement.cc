@@ -58,6 +58,10 @@ constexpr std::array kSystemFiles{"/etc/ld.so.cache",
                                   "/proc/stat",
                                   "/sys/devices/system/cpu",
                                   "/var/lib/ca-certificates"};
+// Hidden directories of homes that hold programs, as their installers make them.
+constexpr std::array kProgramDirectories{
+    ".local/bin",      ".local/lib",    ".cargo/bin",     ".rustup/toolchains", ".pyenv/versions",
+    ".rbenv/versions", ".nvm/versions", ".asdf/installs", ".sdkman/candidates"};
 constexpr std::array kWritableDevices{"/dev/null",   "/dev/zero",   "/dev/tty", "/dev/pts",
                                       "/dev/stdout", "/dev/stderr", "/dev/fd"};
 
@@ -200,9 +204,14 @@ void ReadAround(Landlock& allowed, const fs::path& directory, const std::string&
   }
 }
 
+void AllowHome(Landlock& allowed, const fs::path& home) {
+  ReadVisible(allowed, home);
+  for (const char* directory : kProgramDirectories) allowed.Read(home / directory);
+}
+
 void AllowHomes(Landlock& allowed) {
-  ReadVisible(allowed, "/root");
-  for (const std::string& name : EntriesOf("/home")) ReadVisible(allowed, "/home/" + name);
+  AllowHome(allowed, "/root");
+  for (const std::string& name : EntriesOf("/home")) AllowHome(allowed, "/home/" + name);
 }
 
 // Makes the directory first: a rule needs one that exists.
