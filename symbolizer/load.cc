@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -175,8 +177,10 @@ class Loader {
     const ElfFile& elf = image->elf();
     const std::string build_id = elf.BuildId();
     if (source.kind == SourceKind::kImage) {
-      resolver_->processes().AddSubstitute(
-          build_id.empty() ? ContentIdOf(image->content()) : build_id, source.path);
+      const std::string id = build_id.empty() ? ContentIdOf(image->content()) : build_id;
+      resolver_->processes().AddSubstitute(id, source.path);
+      // A program that the user names may be in the recording, too.
+      if (!programs_.insert({source.domain, source.load_bias, id}).second) return absl::OkStatus();
     }
     const bool other_build =
         !source.build_id.empty() && !build_id.empty() && build_id != source.build_id;
@@ -187,6 +191,9 @@ class Loader {
     }
     absl::StatusOr<ElfSymbols> read = image->ReadSymbols(ElfImageName(source));
     if (!read.ok()) {
+      if (source.kind == SourceKind::kImage && image->unwind_table() != nullptr) {
+        return AddWithoutNames(source, read.status(), std::move(image));
+      }
       // A kernel out of its boot image has code and tables for unwinding.
       if (source.kind != SourceKind::kKernel || !HasFunctions(source)) return read.status();
       read = WithoutSymbols(elf, first_[Space(source)]);
@@ -207,6 +214,15 @@ class Loader {
       resolver_->SetMayBeRelocated(source.domain);
     }
     resolver_->AddFile(source.domain, ModeOf(source.kind), std::move(image), *bias);
+    return absl::OkStatus();
+  }
+
+  // Adds a program without names of functions: call chains go through it.
+  absl::Status AddWithoutNames(const SymbolSource& source, const absl::Status& why,
+                               std::shared_ptr<ImageFile> image) {
+    Warn(source, "{}; call chains are unwound through it", Message(why));
+    resolver_->SetMissingReason(source.domain, Mode::kUser, warnings_.back());
+    resolver_->AddFile(source.domain, Mode::kUser, std::move(image), source.load_bias);
     return absl::OkStatus();
   }
 
@@ -380,6 +396,8 @@ class Loader {
   std::string livepatch_text_;  // the texts of all lists
   std::vector<DeferredElf> livepatch_files_;
   absl::flat_hash_map<std::pair<Mode, DomainId>, TextRange> first_;
+  // Programs that were added: domain, where they were loaded, build-id or content id.
+  absl::flat_hash_set<std::tuple<DomainId, Address, std::string>> programs_;
   std::unique_ptr<DomainSymbols> resolver_ = std::make_unique<DomainSymbols>();
   std::vector<std::string> warnings_;
   absl::flat_hash_map<DomainId, std::vector<Module>> modules_;

@@ -153,17 +153,57 @@ TEST_F(LoadTest, UnusableFileOfUserIsAnError) {
 
 // The subject takes a kernel's place: its functions come from a text that is moved, its lines from
 // the file.
-TEST_F(LoadTest, FindsLinesOfKernelMovedByKaslr) {
+// Returns the address of main() in the subject; 0 where it cannot be read.
+Address MainOfSubject() {
   const auto content = FileContent::Open(XENOSCOPE_TEST_SUBJECT);
-  ASSERT_TRUE(content.ok());
+  if (!content.ok()) return 0;
   const auto elf = ElfFile::Open(content->bytes());
-  ASSERT_TRUE(elf.ok());
+  if (!elf.ok()) return 0;
   const auto symbols = ReadElf(*elf, "subject");
-  ASSERT_TRUE(symbols.ok());
-  Address main = 0;
+  if (!symbols.ok()) return 0;
   for (const Symbol& symbol : symbols->table.functions) {
-    if (symbol.name == "main") main = symbol.address;
+    if (symbol.name == "main") return symbol.address;
   }
+  return 0;
+}
+
+TEST_F(LoadTest, ProgramThatIsGivenAndRecordedCountsOnce) {
+  const Address main = MainOfSubject();
+  ASSERT_NE(main, 0U);
+  const SymbolSource program{
+      .domain = {1}, .kind = SourceKind::kImage, .path = XENOSCOPE_TEST_SUBJECT};
+  fs::copy_file(XENOSCOPE_TEST_SUBJECT, root_ / "recorded");
+  SymbolSources sources;
+  sources.sources = {program, program};
+  sources.sources[1].path = Path("recorded");
+  const auto loaded = LoadSymbols(sources);
+  ASSERT_TRUE(loaded.ok());
+  EXPECT_THAT(loaded->warnings, IsEmpty());
+  EXPECT_THAT(At(*loaded, {1}, Mode::kUser, main), testing::EndsWith("!main"));
+  EXPECT_NE(loaded->resolver->UserCodeAt({1}, main).table, nullptr);
+}
+
+TEST_F(LoadTest, ChainsAreUnwoundThroughStrippedProgram) {
+  Write("leaf.S", ".globl _start\n_start:\n.cfi_startproc\nnop\nret\n.cfi_endproc\n");
+  if (std::system(
+          fmt::format("gcc -c {0}.S -o {0}.o && ld -s -Ttext=0x400000 -o {0} {0}.o", Path("leaf"))
+              .c_str()) != 0) {
+    GTEST_SKIP() << "no assembler here";
+  }
+  SymbolSources sources;
+  sources.sources = {
+      {.domain = {1}, .kind = SourceKind::kImage, .path = Path("leaf"), .required = true}};
+  const auto loaded = LoadSymbols(sources);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  ASSERT_THAT(loaded->warnings, SizeIs(1));
+  EXPECT_THAT(loaded->warnings[0], HasSubstr("call chains are unwound through it"));
+  EXPECT_NE(loaded->resolver->UserCodeAt({1}, 0x400000).table, nullptr);
+  EXPECT_THAT(At(*loaded, {1}, Mode::kUser, 0x400000), HasSubstr("stripped of its symbols"));
+}
+
+TEST_F(LoadTest, FindsLinesOfKernelMovedByKaslr) {
+  const Address main = MainOfSubject();
+  ASSERT_NE(main, 0U);
   // The subject has no _stext: what cannot be compared is not used, with a warning.
   constexpr Address kMoved = 0x1200'0000;
   Write("kallsyms", fmt::format("{:x} T main\n{:x} D end\n", main + kMoved, main + kMoved + 0x100));
