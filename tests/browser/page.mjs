@@ -567,16 +567,54 @@ async function functionsBesideFlames() {
   const first = (await cells(page, "#functions table"))[0];
   check("the hottest function", first[1] === name && near(number(first[0]), share * 100, 0.06), [first, share]);
   await page.click("#functions tbody tr:first-child");
-  check("the function alone", (await page.textContent("section .tools")).includes(`callees of ${name}`));
-  await page.check("label:has-text('inverted') input");
-  check("its callers", (await page.textContent("section .tools")).includes(`callers of ${name}`));
+  const alone = `callers and callees of ${name}`;
+  const tools = () => page.textContent("section .tools");
+  check("the function alone", (await tools()).includes(alone));
+  check("it is marked", (await page.textContent("#functions tr.chosen")).includes(name));
+  // Above it are those that called it, then its groups; below it what it called, then its lines.
+  const about = () => page.textContent(".about");
+  const whole = await about();
+  check("all of it", whole.startsWith(`${name}: ${(share * 100).toFixed(2)}% of all; `), whole);
+  const lines = json("lines.json").rows.filter((row) => row.function === name);
+  const widest = (column) => {
+    const sums = new Map();
+    for (const row of lines) sums.set(row[column], (sums.get(row[column]) ?? 0) + row.share);
+    return [...sums].reduce((a, b) => (a[1] > b[1] ? a : b));
+  };
+  await page.focus("main canvas");
+  await page.keyboard.press("ArrowUp");
+  const [domain, domainShare] = widest("domain");
+  check("what is above it", (await about()).startsWith(`${domain}: ${(domainShare * 100).toFixed(2)}%`), await about());
+  await page.keyboard.press("ArrowDown");
+  check("down to the function", (await about()) === whole, await about());
+  await page.keyboard.press("ArrowDown");
+  const [line, lineShare] = widest("line");
+  check("what is below it", (await about()).startsWith(`${line}: ${(lineShare * 100).toFixed(2)}%`), await about());
+  await page.keyboard.press("Enter");
   const hash = await page.evaluate(() => location.hash);
-  await page.click(`button:has-text('callers of ${name}')`);
+  const crumbs = await page.textContent(".crumbs");
+  check("a frame of it is enlarged", crumbs === `${name} › ${line}`, crumbs);
+  await page.waitForTimeout(100);
+  await page.screenshot({ path: join(shots, "sandwich.png") });
+  for (const key of ["Escape", "Escape"]) await page.keyboard.press(key);
+  check("all functions again", !(await tools()).includes(alone) && (await about()).startsWith("all: "), await about());
+  await page.check("label:has-text('inverted') input");
+  await page.focus("main canvas");
+  await page.keyboard.press("ArrowDown");
+  check("the hottest function comes first", (await about()).startsWith(`${name}: `), await about());
   await page.waitForTimeout(100);
   await page.screenshot({ path: join(shots, "inverted.png") });
+  await page.keyboard.press("c");
+  check("callers and callees by a key", (await tools()).includes(alone), await tools());
+  await page.click(`button:has-text('${alone}')`);
+  await page.mouse.dblclick(
+    (await page.locator("main canvas").boundingBox()).x + 40,
+    (await page.locator("main canvas").boundingBox()).y + 31,
+  );
+  check("callers and callees by a double click", (await tools()).includes(alone), await tools());
   await page.close();
   const again = await open("small.html", laptop, "light", hash);
-  check("the callers of an address", (await again.textContent("section .tools")).includes(`callers of ${name}`), hash);
+  check("the frame of an address", (await again.textContent(".crumbs")) === crumbs, hash);
   await again.close();
 }
 

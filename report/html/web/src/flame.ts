@@ -1,112 +1,75 @@
-// The profile as a flame graph by any grouping. It grows downwards; a click enlarges a frame.
+// The profile as a flame graph by any grouping. It grows downwards; a click enlarges a frame. Of one function it is a
+// sandwich: its callers above it, what it called below.
 import { columnChips, columnsOf, parseColumns } from "./columns";
-import { Flame, NO_LINE, Page, stackFrames } from "./data";
+import { Flame, Page } from "./data";
 import { CanvasView, Child, colour, count, h, hideTip, percent, searchField, short, showTip } from "./dom";
+import { Box, Crowd, Layout, ROW, layOut, rowsOf, sortedChildren } from "./flame_layout";
+import { Node, Sandwich, flameTree, invertedTree, pathTo, sandwich } from "./flame_tree";
 import { functionList } from "./functions";
 import { Remember, State, View } from "./view";
-
-interface Node {
-  name: string;
-  kind: string;
-  samples: number;
-  cycles: number;
-  children: Map<string, Node>;
-  parent: Node | null;
-}
 
 /** What the graph is by at first, and those of it that the page has. */
 const FIRST = ["domain", "mode", "function", "line"];
 
-function newNode(name: string, kind: string, parent: Node | null): Node {
-  return { name, kind, samples: 0, cycles: 0, children: new Map(), parent };
-}
-
-/** The frames of a row for one of the columns: names, and the kinds that colour them. */
-function framesOf(flame: Flame, row: number[], by: string[], column: string, mode: string): [string, string][] {
-  const at = flame.columns.indexOf(column === "function" ? "stack" : column);
-  const value = row[at] ?? 0;
-  if (column !== "function") {
-    const name = flame.strings[value] ?? "";
-    if (column === "line") return name === NO_LINE ? [] : [[name, mode]];
-    return [column === "mode" ? [`[${name}]`, name] : [name, "group"]];
-  }
-  return stackFrames(flame, value)
-    .filter((frame) => !(frame.kind === "exit" && by.includes("exit")))
-    .map((frame) => [frame.name, frame.mode]);
-}
-
-/** How the stacks of a tree are read. */
-interface Reading {
-  /** From the innermost function to its callers. */
-  inverted: boolean;
-  /** Only stacks with this function, from it on: what it called, or its callers. */
-  of?: string;
-}
-
-/** The frames of a row, from the root of the tree on; none if the row is not in the tree. */
-function pathOf(
-  flame: Flame,
-  row: number[],
-  by: string[],
-  mode: string,
-  { inverted, of }: Reading,
-): [string, string][] {
-  const frames = (columns: string[]): [string, string][] =>
-    columns.flatMap((column) => framesOf(flame, row, by, column, mode));
-  if (!inverted && of === undefined) return frames(by);
-  const stack = frames(["function"]);
-  const names = stack.map(([name]) => name);
-  const groups = by.filter((column) => column !== "function" && column !== "line");
-  if (of !== undefined && !names.includes(of)) return [];
-  if (!inverted) return [...stack.slice(names.indexOf(of ?? "")), ...frames(by.filter((column) => column === "line"))];
-  const end = of === undefined ? stack.length : names.lastIndexOf(of) + 1;
-  return [...stack.slice(0, end).reverse(), ...frames(groups)];
-}
-
-export function tree(flame: Flame, by: string[], reading: Reading = { inverted: false }): Node {
-  const root = newNode("all", "group", null);
-  const samplesAt = flame.columns.length;
-  const modeAt = flame.columns.indexOf("mode");
-  for (const row of flame.rows) {
-    const mode = flame.strings[row[modeAt] ?? 0] ?? "";
-    const path: Node[] = [root];
-    let node = root;
-    const frames = pathOf(flame, row, by, mode, reading);
-    if (frames.length === 0) continue;
-    for (const [name, kind] of frames) {
-      const key = `${kind} ${name}`;
-      let child = node.children.get(key);
-      if (child === undefined) {
-        child = newNode(name, kind, node);
-        node.children.set(key, child);
-      }
-      node = child;
-      path.push(node);
+/** Paints the frames of a layout; faded are those that only lead to what is enlarged. */
+function paint(
+  context: CanvasRenderingContext2D,
+  { boxes, crowds }: Layout,
+  marks: { isHit: (node: Node) => boolean; isEdged: (node: Node) => boolean; isFaded: (node: Node) => boolean },
+): void {
+  context.font = `13px ui-monospace, "DejaVu Sans Mono", monospace`;
+  context.textBaseline = "middle";
+  const letter = context.measureText("m").width;
+  const [ink, edge] = [colour("frame-fg"), colour("fg")];
+  const colours: Record<string, string> = {};
+  for (const kind of ["group", "user", "kernel", "xen", "found"]) colours[kind] = colour(kind);
+  for (const { node, x, y, w } of boxes) {
+    const hit = marks.isHit(node);
+    context.globalAlpha = marks.isFaded(node) ? 0.45 : 1;
+    context.fillStyle = (hit ? colours.found : colours[node.kind]) ?? "#999";
+    context.fillRect(x, y, Math.max(w - (w > 3 ? 1 : 0), 0.4), ROW - 1);
+    context.globalAlpha = 1;
+    if (marks.isEdged(node)) {
+      context.strokeStyle = edge;
+      context.lineWidth = 1.5;
+      context.strokeRect(x + 0.75, y + 0.75, Math.max(w - 2.5, 0.5), ROW - 2.5);
     }
-    for (const each of path) {
-      each.samples += row[samplesAt] ?? 0;
-      each.cycles += row[samplesAt + 1] ?? 0;
-    }
+    const room = Math.floor((w - 8) / letter);
+    if (room < 3) continue;
+    context.fillStyle = hit || marks.isFaded(node) ? edge : ink;
+    const name = /:\d+$/.test(node.name) ? node.name.replace(/^.*\//, "") : node.name; // a line without directories
+    context.fillText(name.length <= room ? name : `${name.slice(0, room - 1)}…`, x + 4, y + ROW / 2);
   }
-  return root;
+  context.globalAlpha = 0.3;
+  for (const { node, x, y, w } of crowds) {
+    context.fillStyle = colours[node.kind] ?? "#999";
+    context.fillRect(x, y, w, ROW - 1);
+  }
+  context.globalAlpha = 1;
 }
 
 export function flameView(page: Page, flame: Flame, remember: Remember): View {
-  const ROW = 21;
   const known = columnsOf(flame);
   const first = FIRST.filter((column) => known.includes(column));
   let by = first;
-  let reading: Reading = { inverted: false };
-  let root = tree(flame, by);
+  let isInverted = false;
+  /** The function whose callers and callees are shown; undefined: the graph is of all. */
+  let of: string | undefined;
+  let sides: Sandwich | undefined;
+  /** The root of the frames that grow downwards. */
+  let root = flameTree(flame, by);
+  /** All samples that are shown without a function alone. */
+  const all = root;
   let shown = root;
   let words = "";
   let hover: Node | null = null;
   let focus: Node = root;
-  let boxes: { node: Node; x: number; y: number; w: number }[] = [];
-  // Adjacent frames that are too narrow to draw.
-  let crowds: { node: Node; x: number; y: number; w: number; weight: number }[] = [];
+  let layouts: Layout[] = [];
   const weight = (node: Node): number => (page.is_time ? node.cycles : node.samples);
-  const sorted = (node: Node): Node[] => [...node.children.values()].sort((a, b) => weight(b) - weight(a));
+  const sorted = (node: Node): Node[] => sortedChildren(node, weight);
+  const isAbove = (node: Node): boolean => sides !== undefined && pathTo(node)[0] === sides.callers;
+  /** What is enlarged of a tree. */
+  const shownOf = (tree: Node): Node => (pathTo(shown)[0] === tree ? shown : tree);
   const matches = (node: Node): boolean =>
     (words !== "" && node.name.toLowerCase().includes(words)) || node.name === lit;
   /** The function that the list points at. */
@@ -118,7 +81,7 @@ export function flameView(page: Page, flame: Flame, remember: Remember): View {
       lit = name;
       picture.redraw();
     },
-    (name) => read({ ...reading, of: name }),
+    (name) => choose(name === of ? undefined : name),
   );
 
   const about = h("div", { class: "about", "aria-live": "polite" });
@@ -127,92 +90,52 @@ export function flameView(page: Page, flame: Flame, remember: Remember): View {
 
   function describe(node: Node): string {
     const cycles = page.is_time ? `, ${short(node.cycles)} cycles` : "";
-    const whole = weight(root) || 1;
-    const part = weight(shown) || 1;
-    const within = shown === root ? "" : `, ${percent(weight(node) / part)} of ${shown.name}`;
-    const all = reading.of ?? "all";
-    return `${percent(weight(node) / whole)} of ${all}${within}; ${count(node.samples)} samples${cycles}`;
+    const parts = [`${percent(weight(node) / (weight(all) || 1))} of all`];
+    if (of !== undefined && node.parent !== null) parts.push(`${percent(weight(node) / (weight(root) || 1))} of ${of}`);
+    if (shown.parent !== null) parts.push(`${percent(weight(node) / (weight(shown) || 1))} of ${shown.name}`);
+    return `${parts.join(", ")}; ${count(node.samples)} samples${cycles}`;
   }
 
-  function depthOf(node: Node): number {
-    let deepest = 0;
-    for (const child of node.children.values()) deepest = Math.max(deepest, depthOf(child));
-    return deepest + 1;
-  }
-
+  const rowsAbove = (): number => (sides === undefined ? 0 : rowsOf(sides.callers, shownOf(sides.callers)) - 1);
   const picture = new CanvasView((context) => {
-    boxes = [];
-    crowds = [];
-    context.font = `13px ui-monospace, "DejaVu Sans Mono", monospace`;
-    context.textBaseline = "middle";
-    const letter = context.measureText("m").width;
-    const background = colour("bg");
-    const ink = colour("frame-fg");
-    const edge = colour("fg");
-    const colours: Record<string, string> = {};
-    for (const kind of ["group", "user", "kernel", "xen", "found"]) colours[kind] = colour(kind);
-    const place = (node: Node, x: number, w: number, y: number): void => {
-      boxes.push({ node, x, y, w });
-      const hit = matches(node);
-      context.fillStyle = (hit ? colours.found : colours[node.kind]) ?? "#999";
-      context.fillRect(x, y, Math.max(w - (w > 3 ? 1 : 0), 0.4), ROW - 1);
-      if (hover === node || focus === node) {
-        context.strokeStyle = edge;
-        context.lineWidth = 1.5;
-        context.strokeRect(x + 0.75, y + 0.75, Math.max(w - 2.5, 0.5), ROW - 2.5);
-      }
-      const room = Math.floor((w - 8) / letter);
-      if (room >= 3) {
-        context.fillStyle = hit ? edge : ink;
-        const name = /:\d+$/.test(node.name) ? node.name.replace(/^.*\//, "") : node.name; // a line without directories
-        const text = name.length <= room ? name : `${name.slice(0, room - 1)}…`;
-        context.fillText(text, x + 4, y + ROW / 2);
-      }
-      let at = x;
-      const whole = weight(node) || 1;
-      let rest = [...node.children.values()].reduce((sum, child) => sum + Math.max(weight(child), 0), 0);
-      for (const child of sorted(node)) {
-        const width = (Math.max(weight(child), 0) / whole) * w;
-        if (width < 0.4) break; // all that follow are as narrow
-        place(child, at, width, y + ROW);
-        at += width;
-        rest -= Math.max(weight(child), 0);
-      }
-      const narrow = (rest / whole) * w; // width of the frames that are too narrow to draw
-      if (narrow > 1) {
-        crowds.push({ node, x: at, y: y + ROW, w: narrow, weight: rest });
-        context.globalAlpha = 0.3;
-        context.fillStyle = colours[node.kind] ?? "#999";
-        context.fillRect(at, y + ROW, narrow, ROW - 1);
-        context.globalAlpha = 1;
-      }
-    };
-    context.fillStyle = background;
+    const y = rowsAbove() * ROW;
+    layouts = [layOut(root, shownOf(root), weight, picture.width, y, ROW)];
+    if (sides !== undefined)
+      layouts.unshift(layOut(sides.callers, shownOf(sides.callers), weight, picture.width, y, -ROW));
+    const leading = new Set(pathTo(shown).slice(0, -1));
+    context.fillStyle = colour("bg");
     context.fillRect(0, 0, picture.width, picture.height);
-    place(shown, 0, picture.width, 0);
+    for (const layout of layouts) {
+      paint(context, layout, {
+        isHit: matches,
+        isEdged: (node) => hover === node || focus === node || (node.parent === null && of !== undefined),
+        isFaded: (node) => leading.has(node),
+      });
+    }
   });
 
   function draw(): void {
-    picture.setHeight(Math.max(depthOf(shown) * ROW + 4, 120));
+    picture.setHeight(Math.max((rowsAbove() + rowsOf(root, shownOf(root))) * ROW + 4, 120));
     picture.redraw();
-    const path: Node[] = [];
-    for (let node: Node | null = shown; node !== null; node = node.parent) path.unshift(node);
     const links: Child[] = [];
+    const path = pathTo(shown);
     path.forEach((node, i) => {
-      if (i > 0) links.push(" › ");
+      if (i > 0) links.push(isAbove(shown) ? " ‹ " : " › ");
       links.push(i + 1 < path.length ? h("button", { click: () => show(node) }, node.name) : node.name);
     });
     crumbs.replaceChildren(...links.map((link) => (link instanceof window.Node ? link : String(link))));
     alone.replaceChildren(
-      reading.of === undefined
+      of === undefined
         ? ""
         : h(
             "button",
-            { click: () => read({ inverted: reading.inverted }), title: "Show all functions" },
-            `${reading.inverted ? "callers" : "callees"} of ${reading.of} ×`,
+            { click: () => choose(undefined), title: "Show all functions" },
+            `callers and callees of ${of} ×`,
           ),
     );
+    inverted.disabled = of !== undefined;
     about.textContent = `${focus.name}: ${describe(focus)}`;
+    list.choose(of);
     if (words === "") {
       found.textContent = "";
     } else {
@@ -223,20 +146,18 @@ export function flameView(page: Page, flame: Flame, remember: Remember): View {
       };
       visit(shown);
       found.textContent =
-        `matched: ${percent(sum / (weight(shown) || 1))}` + (shown === root ? "" : ` of ${shown.name}`);
+        `matched: ${percent(sum / (weight(shown) || 1))}` + (shown === all ? "" : ` of ${shown.name}`);
     }
   }
-  /** The grouping, and the frames from the root to the one that is enlarged. */
+  /** The grouping, the function alone, and the frames from the root to the one that is enlarged. */
   function state(): State {
-    const frames: State = [];
-    for (let node = shown; node.parent !== null; node = node.parent)
-      frames.unshift(["in", `${node.kind} ${node.name}`]);
-    const read: State = [
-      ...(reading.inverted ? [["inverted", "true"] as [string, string]] : []),
-      ...(reading.of === undefined ? [] : [["of", reading.of] as [string, string]]),
-    ];
+    const key = isAbove(shown) ? "from" : "in";
+    const frames = pathTo(shown)
+      .slice(1)
+      .map((node): [string, string] => [key, `${node.kind} ${node.name}`]);
+    const reading: State = of !== undefined ? [["of", of]] : isInverted ? [["inverted", "true"]] : [];
     const grouping: State = by.join() === first.join() ? [] : [["by", by.join()]];
-    return [...grouping, ...read, ...frames];
+    return [...grouping, ...reading, ...frames];
   }
   function show(node: Node): void {
     shown = node;
@@ -245,28 +166,56 @@ export function flameView(page: Page, flame: Flame, remember: Remember): View {
     draw();
     remember(state(), true);
   }
+  /** Makes the trees anew. */
+  function regrow(): void {
+    sides = of === undefined ? undefined : sandwich(flame, by, of);
+    if (sides === undefined) of = undefined;
+    root = sides?.callees ?? (isInverted ? invertedTree(flame, by) : flameTree(flame, by));
+    shown = focus = root;
+  }
+  function regroup(): void {
+    regrow();
+    show(root);
+  }
+  /** Shows a function between its callers and callees; undefined: all functions. */
+  function choose(name: string | undefined): void {
+    of = name;
+    regroup();
+  }
   function restore(wanted: URLSearchParams): void {
     by = parseColumns(wanted.get("by"), known) ?? first;
     chips.show(by);
-    reading = { inverted: wanted.get("inverted") === "true", of: wanted.get("of") ?? undefined };
-    inverted.checked = reading.inverted;
-    root = tree(flame, by, reading);
-    if (root.children.size === 0) root = tree(flame, by, (reading = { inverted: reading.inverted }));
-    shown = root;
-    for (const key of wanted.getAll("in")) shown = shown.children.get(key) ?? shown;
+    isInverted = inverted.checked = wanted.get("inverted") === "true";
+    of = wanted.get("of") ?? undefined;
+    regrow();
+    const above = wanted.getAll("from");
+    if (sides !== undefined && above.length > 0) shown = sides.callers;
+    for (const key of above.length > 0 ? above : wanted.getAll("in")) shown = shown.children.get(key) ?? shown;
+    if (shown === sides?.callers) shown = root;
     focus = shown;
     draw();
     remember(state(), false);
   }
-  function under<Box extends { x: number; y: number; w: number }>(event: MouseEvent, all: Box[]): Box | undefined {
+  function under<Kind extends Box>(event: MouseEvent, boxes: Kind[]): Kind | undefined {
     const box = picture.canvas.getBoundingClientRect();
     const x = event.clientX - box.left;
     const y = event.clientY - box.top;
-    return all.find((b) => y >= b.y && y < b.y + ROW && x >= b.x && x < b.x + Math.max(b.w, 1));
+    return boxes.find((b) => y >= b.y && y < b.y + ROW && x >= b.x && x < b.x + Math.max(b.w, 1));
   }
-  const at = (event: MouseEvent): Node | null => under(event, boxes)?.node ?? null;
+  /** The frame at a point; the one function that is between two trees is of the lower. */
+  function at(event: MouseEvent): Node | null {
+    const node =
+      under(
+        event,
+        layouts.flatMap(({ boxes }) => boxes),
+      )?.node ?? null;
+    return node !== null && node === sides?.callers ? root : node;
+  }
   picture.canvas.setAttribute("role", "img");
-  picture.canvas.setAttribute("aria-label", "Flame graph; arrow keys move, Enter enlarges, Escape goes back");
+  picture.canvas.setAttribute(
+    "aria-label",
+    "Flame graph; arrow keys move, Enter enlarges, Escape goes back, c shows callers and callees",
+  );
   picture.canvas.addEventListener("mousemove", (event) => {
     const node = at(event);
     if (node !== hover) {
@@ -274,12 +223,18 @@ export function flameView(page: Page, flame: Flame, remember: Remember): View {
       list.light(node?.name);
       picture.redraw();
     }
-    const crowd = node === null ? under(event, crowds) : undefined;
+    const crowd: Crowd | undefined =
+      node === null
+        ? under(
+            event,
+            layouts.flatMap(({ crowds }) => crowds),
+          )
+        : undefined;
     if (node !== null) showTip(event.clientX, event.clientY, [node.name, describe(node)]);
     else if (crowd !== undefined) {
       showTip(event.clientX, event.clientY, [
         `other frames of ${crowd.node.name}, too narrow to draw`,
-        `${percent(crowd.weight / (weight(root) || 1))} of all; click ${crowd.node.name} to enlarge it`,
+        `${percent(crowd.weight / (weight(all) || 1))} of all; click ${crowd.node.name} to enlarge it`,
       ]);
     } else hideTip();
   });
@@ -289,33 +244,50 @@ export function flameView(page: Page, flame: Flame, remember: Remember): View {
     hideTip();
     picture.redraw();
   });
+  let clicked: Node | null = null;
   picture.canvas.addEventListener("click", (event) => {
-    const node = at(event);
-    if (node !== null) show(node);
+    // The first of two clicks enlarges the frame, which then may be elsewhere.
+    if (event.detail > 1) return;
+    clicked = at(event);
+    if (clicked !== null && clicked !== shown) show(clicked);
   });
-  picture.canvas.addEventListener("keydown", (event) => {
+  const chooseIfFunction = (node: Node | null): void => {
+    if (node !== null && node.name !== of && list.has(node.name)) choose(node.name);
+  };
+  picture.canvas.addEventListener("dblclick", () => chooseIfFunction(clicked));
+  /** The frame that an arrow key goes to. */
+  function neighbour(key: string): Node | undefined {
+    const above = isAbove(focus);
+    const inward = focus.parent === sides?.callers ? root : (focus.parent ?? focus);
+    if (key === "ArrowDown") return above ? inward : (sorted(focus)[0] ?? focus);
+    if (key === "ArrowUp" && focus === root) return sides === undefined ? root : (sorted(sides.callers)[0] ?? root);
+    if (key === "ArrowUp") return above ? (sorted(focus)[0] ?? focus) : inward;
+    if (key !== "ArrowLeft" && key !== "ArrowRight") return undefined;
     const siblings = focus.parent === null || focus === shown ? [focus] : sorted(focus.parent);
-    const i = siblings.indexOf(focus);
-    if (event.key === "ArrowDown") focus = sorted(focus)[0] ?? focus;
-    else if (event.key === "ArrowUp") focus = focus === shown ? focus : (focus.parent ?? focus);
-    else if (event.key === "ArrowLeft") focus = siblings[i - 1] ?? focus;
-    else if (event.key === "ArrowRight") focus = siblings[i + 1] ?? focus;
+    return siblings[siblings.indexOf(focus) + (key === "ArrowLeft" ? -1 : 1)] ?? focus;
+  }
+  picture.canvas.addEventListener("keydown", (event) => {
+    const next = neighbour(event.key);
+    if (next !== undefined) focus = next;
     else if (event.key === "Enter") return show(focus);
-    else if (event.key === "Escape") return show(shown.parent ?? shown);
-    else return;
+    else if (event.key === "c") return chooseIfFunction(focus);
+    else if (event.key !== "Escape") return;
+    else if (shown === root && of !== undefined) return choose(undefined);
+    else {
+      const outer = shown.parent ?? shown;
+      return show(outer === sides?.callers ? root : outer);
+    }
     event.preventDefault();
     draw();
   });
 
-  function regroup(): void {
-    root = tree(flame, by, reading);
-    show(root);
-  }
-  function read(next: Reading): void {
-    reading = next;
-    regroup();
-  }
-  const inverted = h("input", { type: "checkbox", change: () => read({ ...reading, inverted: inverted.checked }) });
+  const inverted = h("input", {
+    type: "checkbox",
+    change: () => {
+      isInverted = inverted.checked;
+      regroup();
+    },
+  });
   const alone = h("span");
   const chips = columnChips(page, known, (columns) => {
     by = columns;
@@ -350,6 +322,7 @@ export function flameView(page: Page, flame: Flame, remember: Remember): View {
         ["xen", "Xen"],
         ["found", "search match"],
       ].map(([kind, text]) => h("span", {}, h("i", { style: `background:var(--${kind})` }), text)),
+      h("span", { class: "soft" }, "click a frame to enlarge it; double click a function for its callers and callees"),
     ),
     crumbs,
     h("div", { class: "beside" }, h("div", {}, picture.canvas, about), list.element),

@@ -37,6 +37,9 @@ export interface FunctionList {
   element: HTMLElement;
   /** Highlights the function of a frame; undefined: none. */
   light: (name: string | undefined) => void;
+  /** Marks the function that is shown alone; undefined: none. */
+  choose: (name: string | undefined) => void;
+  has: (name: string) => boolean;
 }
 
 export function functionList(
@@ -59,7 +62,7 @@ export function functionList(
       {
         class: "choose",
         tabindex: 0,
-        title: `Show ${row.name} alone`,
+        title: `Callers and callees of ${row.name}`,
         click: () => choose(row.name),
         keydown: (event: KeyboardEvent) => {
           if (event.key === "Enter") choose(row.name);
@@ -69,16 +72,24 @@ export function functionList(
       },
       cell(row.self),
       hasChains ? cell(row.total) : null,
-      h("td", { class: "name" }, h("i", { class: row.kind }), row.name),
+      h("td", { class: "name", title: row.name }, h("i", { class: row.kind }), row.name),
     );
     elements.set(row.name, [...(elements.get(row.name) ?? []), element]);
     return element;
   }
+  let chosen: string | undefined;
   function draw(): void {
     elements.clear();
     const sorted = [...all].sort((a, b) => b[by] - a[by] || b.total - a.total);
     body.replaceChildren(...sorted.slice(0, MOST).map(line));
+    mark(chosen);
   }
+  function mark(name: string | undefined): void {
+    for (const each of body.querySelectorAll(".chosen")) each.classList.remove("chosen");
+    chosen = name;
+    for (const each of elements.get(name ?? "") ?? []) each.classList.add("chosen");
+  }
+  const names = new Set(all.map(({ name }) => name));
   const heading = (key: typeof by): HTMLElement =>
     h(
       "th",
@@ -104,5 +115,7 @@ export function functionList(
       lit = name === undefined ? [] : (elements.get(name) ?? []);
       for (const element of lit) element.classList.add("lit");
     },
+    choose: mark,
+    has: (name) => names.has(name),
   };
 }
