@@ -64,14 +64,15 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
       page["flame"],
       report::PageFlame(out, out.secondary, timeline.over_time(), zero, kMaxPageRows));
   if (out.traced) {
-    XENOSCOPE_ASSIGN_OR_RETURN(nlohmann::ordered_json exits, timeline.ExitsJson());
+    XENOSCOPE_ASSIGN_OR_RETURN(nlohmann::ordered_json exits, timeline.exits().ToJson(zero));
     page["exits"] = std::move(exits["list"]);
     if (findings.document() != nullptr) {
       report::AddExitParts(*findings.document(), out, page["exits"]);
     }
     XENOSCOPE_ASSIGN_OR_RETURN(page["timeline"], timeline.TimelineJson());
-    page["timeline"]["exit_counts"] = std::move(exits["counts"]);
-    page["timeline"]["exit_cycles"] = std::move(exits["cycles"]);
+    for (const char* key : {"counts", "cycles", "lengths", "length_steps"}) {
+      page["timeline"][std::string("exit_") + key] = std::move(exits[key]);
+    }
   }
   return report::ToPage(page);
 }

@@ -21,22 +21,17 @@ using analysis::MetricGroup;
 using analysis::MetricRow;
 using nlohmann::ordered_json;
 
-struct Sum {
-  uint64_t count = 0;
-  uint64_t cycles = 0;
-};
-using Sums = std::map<std::string, Sum>;                                  // by subreason
-using SumsOfExits = std::map<std::pair<std::string, std::string>, Sums>;  // by domain and reason
+using SumsOfExits = std::map<std::pair<std::string, std::string>, ExitSums>;  // by domain, reason
 
 constexpr std::string_view kOthers = "(others)";
 
-void Add(const MetricRow& row, Sum& sum) {
+void Add(const MetricRow& row, ExitSum& sum) {
   sum.count += findings::Figure(row, "count");
   sum.cycles += findings::Figure(row, "cycles");
 }
 
 // Adds the handler's event, or each of its numbers, as the column `subreason` names them.
-void AddKind(const MetricRow& kind, Sums& sums) {
+void AddKind(const MetricRow& kind, ExitSums& sums) {
   const bool has_handler = !kind.name.starts_with('(');
   if (kind.parts.empty()) Add(kind, sums[has_handler ? kind.name : "-"]);
   for (const MetricRow& number : kind.parts) Add(number, sums[kind.name + " " + number.name]);
@@ -46,16 +41,18 @@ void AddGroup(const MetricGroup* group, const std::string& domain, std::string_v
               SumsOfExits& exits) {
   if (group == nullptr) return;
   for (const MetricRow& reason : group->rows) {
-    Sums& sums = exits[{domain, std::string(before) + reason.name}];
+    ExitSums& sums = exits[{domain, std::string(before) + reason.name}];
     for (const MetricRow& kind : reason.parts) AddKind(kind, sums);
   }
 }
 
-ordered_json PartsJson(const Sums& sums) {
+}  // namespace
+
+ordered_json ExitPartsJson(const ExitSums& sums) {
   std::vector<std::tuple<uint64_t, uint64_t, std::string>> sorted;
   for (const auto& [name, sum] : sums) sorted.emplace_back(sum.cycles, sum.count, name);
   std::ranges::sort(sorted, std::ranges::greater());
-  Sum others;
+  ExitSum others;
   ordered_json parts = ordered_json::array();
   for (const auto& [cycles, count, name] : sorted) {
     if (parts.size() < kMostExitParts) {
@@ -68,8 +65,6 @@ ordered_json PartsJson(const Sums& sums) {
   if (others.count > 0) parts.push_back({kOthers, others.count, others.cycles});
   return parts;
 }
-
-}  // namespace
 
 void AddExitParts(const analysis::Document& document, const ProfileReport& report,
                   ordered_json& exits) {
@@ -84,7 +79,7 @@ void AddExitParts(const analysis::Document& document, const ProfileReport& repor
   for (ordered_json& exit : exits) {
     const auto found =
         sums.find({exit["domain"].get<std::string>(), exit["name"].get<std::string>()});
-    if (found != sums.end()) exit["parts"] = PartsJson(found->second);
+    if (found != sums.end()) exit["parts"] = ExitPartsJson(found->second);
   }
 }
 

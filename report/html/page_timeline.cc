@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -53,8 +52,8 @@ TrackPart PartOf(TimelineState state) {
 }
 
 // Returns the number of the key, which is new if the table does not have it.
-uint32_t NumberIn(absl::flat_hash_map<std::array<uint32_t, 3>, uint32_t>& table,
-                  const std::array<uint32_t, 3>& key) {
+template <typename Key>
+uint32_t NumberIn(absl::flat_hash_map<Key, uint32_t>& table, const Key& key) {
   return table.try_emplace(key, static_cast<uint32_t>(table.size())).first->second;
 }
 
@@ -62,6 +61,28 @@ uint32_t NumberIn(absl::flat_hash_map<std::array<uint32_t, 3>, uint32_t>& table,
 
 void PageTimeline::OnRecord(const trace::Record& record) {
   if (!zero_) zero_ = std::max(record.tsc, report_.sampled.begin);
+  if (record.event == trace::Event::kHwIrqHandled) OnInterrupt(record);
+  if (record.event != trace::Event::kRunstateChange ||
+      trace::RunstateOld(record.id) != trace::Runstate::kBlocked ||
+      trace::RunstateNew(record.id) != trace::Runstate::kRunnable) {
+    return;
+  }
+  const auto woken = index_.find(trace::UnpackVcpu(record.payload.Word(0)));
+  if (woken != index_.end()) vcpus_[woken->second].wake = {record.tsc, record.pcpu};
+}
+
+// Xen writes the record when it has handled the interrupt, with the low halves of the TSC at both
+// ends: their difference is right though they wrap.
+void PageTimeline::OnInterrupt(const trace::Record& record) {
+  const uint32_t length = record.payload.Word(2) - record.payload.Word(1);
+  const auto shown =
+      Shown({Tsc{record.tsc.value - std::min<uint64_t>(length, record.tsc.value)}, record.tsc});
+  if (!shown) return;
+  const auto [begin, end] = *shown;
+  ExtendTo(end);
+  constexpr uint32_t kMostIrqs = 1U << 20U;
+  Keep(pcpus_[record.pcpu.value].interrupts, std::min(record.payload.Word(0), kMostIrqs),
+       TrackPart::kFirst, begin, end - begin);
 }
 
 void PageTimeline::OnNonRecord(const trace::Item& item) {
@@ -71,6 +92,12 @@ void PageTimeline::OnNonRecord(const trace::Item& item) {
     lost_.insert(lost_.end(), {Number(item.record.pcpu.value), Number((*shown)[0]),
                                Number((*shown)[1] - (*shown)[0]), Number(item.lost)});
   }
+}
+
+uint32_t PageTimeline::WakerOf(const Vcpu& vcpu, const RunstateInterval& interval) {
+  const bool is_known =
+      interval.cause == correlate::RunnableCause::kWake && vcpu.wake.at == interval.range.begin;
+  return is_known ? vcpu.wake.by.value + 1 : 0;
 }
 
 std::optional<std::array<uint64_t, 2>> PageTimeline::Shown(TscRange range) const {
@@ -131,6 +158,7 @@ void PageTimeline::AddToBins(Vcpu& vcpu, VcpuActivity activity, uint64_t begin,
 template <typename F>
 void PageTimeline::ForEachTrack(const std::vector<uint32_t>& known, F visit) {
   for (auto& [number, pcpu] : pcpus_) visit(pcpu.vcpus);
+  for (auto& [number, pcpu] : pcpus_) visit(pcpu.interrupts);
   for (const uint32_t i : known) visit(vcpus_[i].runstates);
   for (const uint32_t i : known) visit(vcpus_[i].segments);
 }
@@ -173,6 +201,9 @@ uint32_t PageTimeline::KindOf(const Segment& segment) {
 
 void PageTimeline::OnRunstateInterval(const RunstateInterval& interval) {
   const auto shown = Shown(interval.range);
+  if (interval.state == TimelineState::kRunning) {
+    exits_.EndRun(interval.vcpu_index, interval.range.end);
+  }
   if (!shown || IsIdle(interval.vcpu)) return;
   const auto [begin, end] = *shown;
   ExtendTo(end);
@@ -188,9 +219,9 @@ void PageTimeline::OnRunstateInterval(const RunstateInterval& interval) {
   } else if (const auto activity = WaitActivityOf(interval.state)) {
     AddToBins(vcpu, *activity, begin, end);
   }
-  const uint32_t kind =
-      NumberIn(run_kinds_, {static_cast<uint32_t>(interval.state),
-                            static_cast<uint32_t>(interval.cause), interval.pcpu.value});
+  const uint32_t kind = NumberIn(
+      run_kinds_, {static_cast<uint32_t>(interval.state), static_cast<uint32_t>(interval.cause),
+                   interval.pcpu.value, WakerOf(vcpu, interval)});
   Keep(vcpu.runstates, kind, PartOf(interval.state), begin, end - begin);
 }
 
@@ -202,10 +233,7 @@ void PageTimeline::OnSegment(const Segment& segment) {
   Vcpu& vcpu = VcpuAt(segment.vcpu, segment.vcpu_index);
   AddToBins(vcpu, ActivityOf(segment.kind), begin, end);
   if (segment.kind == SegmentKind::kExit) {
-    Exits& exits = ExitsOf(segment.vcpu.domain, segment.nested, segment.reason);
-    exits.cycles += end - begin;
-    exit_cycles_.Add(exits.number, segment.range.Intersect(report_.sampled),
-                     static_cast<double>(end - begin));
+    exits_.AddTime(segment, {zero() + begin, zero() + end});
   }
   if (segment.kind == SegmentKind::kUndivided) return;
   const bool in_guest = segment.kind == SegmentKind::kGuest;
@@ -213,21 +241,8 @@ void PageTimeline::OnSegment(const Segment& segment) {
        end - begin);
 }
 
-PageTimeline::Exits& PageTimeline::ExitsOf(DomainId domain, bool nested, uint32_t reason) {
-  const auto [at, is_new] = exits_.try_emplace({domain, {nested, reason}});
-  if (is_new) at->second.number = static_cast<uint32_t>(exits_.size() - 1);
-  return at->second;
-}
-
 void PageTimeline::OnExit(const ExitArc& arc) {
-  if (!arc.finished || !Shown(arc.range)) return;
-  Exits& exits = ExitsOf(arc.vcpu.domain, arc.nested, arc.reason);
-  const Tsc begin = std::max(arc.range.begin, report_.sampled.begin);
-  exit_counts_.Add(exits.number, {begin, begin}, 1);
-  const Cycles length = arc.range.Length();
-  ++exits.count;
-  exits.lengths.Add(length, 1);
-  ++exits.octaves.at(static_cast<size_t>(std::bit_width(std::max<Cycles>(length, 1)) - 1));
+  if (arc.finished && Shown(arc.range)) exits_.AddExit(arc);
 }
 
 void PageTimeline::OnPlaced(const PlacedSample& placed) {
@@ -382,36 +397,6 @@ absl::StatusOr<ordered_json> PageTimeline::TimelineJson() {
                    {"strings", texts_.all()}};
   XENOSCOPE_ASSIGN_OR_RETURN(out["bin_bytes"], Packed(bin_bytes));
   XENOSCOPE_RETURN_IF_ERROR(AddIntervals(known, numbers, out));
-  return out;
-}
-
-absl::StatusOr<ordered_json> PageTimeline::ExitsJson() const {
-  std::vector<std::pair<const Exits*, ordered_json>> sorted;
-  for (const auto& [key, exits] : exits_) {
-    sorted.emplace_back(
-        &exits,
-        ordered_json{{"domain", DomainLabel(key.first, report_.domain_name(key.first))},
-                     {"name", trace::ExitName(report_.vendor, key.second.first, key.second.second)},
-                     {"count", exits.count},
-                     {"cycles", exits.cycles},
-                     {"p5", exits.lengths.Percentile(0.05)},
-                     {"p50", exits.lengths.Percentile(0.5)},
-                     {"p95", exits.lengths.Percentile(0.95)},
-                     {"octaves", exits.octaves}});
-  }
-  std::ranges::stable_sort(sorted, std::ranges::greater(),
-                           [](const auto& pair) { return pair.first->cycles; });
-  const auto in_order = [&](const correlate::BinnedSums& sums) {
-    auto by_number = sums.ByKey(exits_.size());
-    OverTime of{.width = sums.width()};
-    for (const auto& [exits, json] : sorted) of.things.push_back(by_number[exits->number]);
-    return of;
-  };
-  ordered_json out;
-  XENOSCOPE_ASSIGN_OR_RETURN(out["counts"], OverTimeJson(in_order(exit_counts_), zero(), 1));
-  XENOSCOPE_ASSIGN_OR_RETURN(out["cycles"], OverTimeJson(in_order(exit_cycles_), zero(), 1));
-  ordered_json& list = out["list"] = ordered_json::array();
-  for (auto& [exits, json] : sorted) list.push_back(std::move(json));
   return out;
 }
 

@@ -1,7 +1,7 @@
-// The timeline of an HTML report: vCPUs on pCPUs, samples and VM exits. Its size is bounded,
-// whatever the length of the trace: it keeps each interval up to a maximum, and shows short ones
-// together beyond that. Bins of time beside them are for pictures of long ranges. When the trace
-// becomes longer than the bins, pairs of bins are merged.
+// The timeline of an HTML report: vCPUs on pCPUs, samples, VM exits and interrupts. Its size is
+// bounded, whatever the length of the trace: it keeps each interval up to a maximum, and shows
+// short ones together beyond that. Bins of time beside them are for pictures of long ranges. When
+// the trace becomes longer than the bins, pairs of bins are merged.
 #pragma once
 
 #include <array>
@@ -17,12 +17,11 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "base/resolver.h"
-#include "base/sketch.h"
 #include "base/string_interner.h"
 #include "base/tsc.h"
-#include "correlate/binned_sums.h"
 #include "correlate/pipeline_observer.h"
 #include "report/html/interval_track.h"
+#include "report/html/page_exit_list.h"
 #include "report/html/page_over_time.h"
 #include "report/profile/profile_view.h"
 #include "report/timeline/time_bins.h"
@@ -35,8 +34,15 @@ class PageTimeline final : public correlate::PipelineObserver {
   // sampled range, which is the range shown, before the first item. `origin` is the time 0 of all
   // commands: the first record of the trace, also of a trace of which only a part is read.
   PageTimeline(const ProfileReport& report, Resolver& resolver, Tsc origin)
-      : report_(report), resolver_(resolver), origin_(origin), over_time_(resolver) {}
+      : report_(report),
+        resolver_(resolver),
+        origin_(origin),
+        over_time_(resolver),
+        exits_(report) {}
 
+  [[nodiscard]] bool Wants(trace::Event event) const override {
+    return event == trace::Event::kRunstateChange || event == trace::Event::kHwIrqHandled;
+  }
   void OnRecord(const trace::Record& record) override;
   void OnNonRecord(const trace::Item& item) override;
   void OnPlaced(const correlate::PlacedSample& placed) override;
@@ -50,9 +56,9 @@ class PageTimeline final : public correlate::PipelineObserver {
   // Return the data of the page (report/html/web/src/data.ts); after Finish. Call TimelineJson
   // once, as it changes the numbers of vCPUs. Errors: Internal when zlib fails.
   absl::StatusOr<nlohmann::ordered_json> TimelineJson();
-  // ExitsJson has the VM exits by domain and reason, as `list`, and over time, as `counts` and
-  // `cycles`.
-  absl::StatusOr<nlohmann::ordered_json> ExitsJson() const;
+
+  // The VM exits, and what PV guests did in Xen.
+  [[nodiscard]] const PageExitList& exits() const { return exits_; }
 
   // When samples were taken.
   [[nodiscard]] const PageOverTime& over_time() const { return over_time_; }
@@ -66,12 +72,10 @@ class PageTimeline final : public correlate::PipelineObserver {
   static constexpr size_t kMaxBinBytes = 2'000'000;  // bytes of all tracks in the page
 
  private:
-  struct Exits {
-    uint32_t number = 0;  // the key in exit_counts_ and exit_cycles_
-    uint64_t count = 0;
-    uint64_t cycles = 0;
-    Sketch lengths;
-    std::array<uint64_t, 64> octaves{};
+  // A record that woke a vCPU, which the pCPU of the waker logs.
+  struct Wake {
+    Tsc at;
+    PcpuId by;
   };
   struct Vcpu {
     VcpuRef ref;
@@ -79,10 +83,12 @@ class PageTimeline final : public correlate::PipelineObserver {
     std::vector<VcpuBin> bins;
     IntervalTrack runstates;  // codes: numbers in run_kinds_; parts: running, runnable, blocked
     IntervalTrack segments;   // codes: numbers in segment_kinds_; parts: guest, Xen
+    Wake wake;                // the last one
   };
   struct Pcpu {
     std::vector<PcpuBin> bins;
-    IntervalTrack vcpus;  // codes: VcpuTrack::index; parts: busy
+    IntervalTrack vcpus;       // codes: VcpuTrack::index; parts: busy
+    IntervalTrack interrupts;  // codes: the IRQ; parts: busy
   };
 
   // The last bracket of a vCPU's samples, or instant.
@@ -97,7 +103,13 @@ class PageTimeline final : public correlate::PipelineObserver {
   void OnRunstateInterval(const correlate::RunstateInterval& interval) override;
   void OnSegment(const correlate::Segment& segment) override;
   void OnExit(const correlate::ExitArc& arc) override;
-  bool WantsMarks() const override { return false; }
+  void OnMark(const correlate::Mark& mark) override { exits_.AddMark(mark); }
+
+  void OnInterrupt(const trace::Record& record);
+  // Returns the number of the pCPU that woke the vCPU for this interval, and 1; 0 if it is not
+  // known, or the vCPU was not woken.
+  [[nodiscard]] static uint32_t WakerOf(const Vcpu& vcpu,
+                                        const correlate::RunstateInterval& interval);
 
   // Returns the part of the range that is shown, from its beginning.
   std::optional<std::array<uint64_t, 2>> Shown(TscRange range) const;
@@ -110,7 +122,8 @@ class PageTimeline final : public correlate::PipelineObserver {
   // Shows more of the short intervals together, until three quarters of the maximum of
   // entries are left.
   void ThinIntervals();
-  // Calls visit(track) for all tracks of intervals: of the pCPUs, then of the vCPUs `known`.
+  // Calls visit(track) for all tracks of intervals: of what ran on pCPUs, of their interrupts, then
+  // of the vCPUs `known`.
   template <typename F>
   void ForEachTrack(const std::vector<uint32_t>& known, F visit);
   // Returns the number of the segment's kind, which is a text of the page.
@@ -121,7 +134,6 @@ class PageTimeline final : public correlate::PipelineObserver {
 
   // Returns the indices of the vCPUs that the page shows, in the order of their domains.
   [[nodiscard]] std::vector<uint32_t> KnownVcpus() const;
-  Exits& ExitsOf(DomainId domain, bool nested, uint32_t reason);
   // Replaces the indices of vCPUs in all lists by their numbers in the page.
   void RenumberVcpus(const std::vector<uint32_t>& numbers);
   // Return the first `bins` bins as the page has them.
@@ -142,8 +154,8 @@ class PageTimeline final : public correlate::PipelineObserver {
   std::vector<Vcpu> vcpus_;  // by VcpuTrack::index
   absl::flat_hash_map<VcpuRef, uint32_t> index_;
   std::map<uint32_t, Pcpu> pcpus_;
-  // The kinds of intervals: state, cause and pCPU of runstates; exits of segments.
-  absl::flat_hash_map<std::array<uint32_t, 3>, uint32_t> run_kinds_;
+  // The kinds of intervals: state, cause, pCPU and waker of runstates; exits of segments.
+  absl::flat_hash_map<std::array<uint32_t, 4>, uint32_t> run_kinds_;
   absl::flat_hash_map<std::array<uint32_t, 3>, uint32_t> segment_kinds_;
   StringInterner segment_names_;
   size_t intervals_ = 0;  // entries of all tracks
@@ -154,9 +166,7 @@ class PageTimeline final : public correlate::PipelineObserver {
   uint64_t samples_left_out_ = 0;
   std::vector<int64_t> lost_;
   StringInterner texts_;
-  std::map<std::pair<DomainId, std::pair<bool, uint32_t>>, Exits> exits_;
-  correlate::BinnedSums exit_counts_;
-  correlate::BinnedSums exit_cycles_;
+  PageExitList exits_;
 };
 
 }  // namespace xenoscope::report

@@ -6,6 +6,9 @@ import { unpack } from "./packed";
 export const ACTIVITIES = ["guest", "exit", "running", "runnable", "blocked"] as const;
 export const [GUEST, XEN, UNDIVIDED, RUNNABLE] = [0, 1, 2, 3];
 const EACH = ACTIVITIES.length;
+/** Bytes of a bin of a vCPU, and of one of a pCPU: the busy part, the vCPU that ran longest. */
+export const VCPU_BIN = EACH;
+export const PCPU_BIN = 3;
 
 export class Activity {
   /** Of all vCPUs: bins * ACTIVITIES, as parts of 255; then the bins of pCPUs. */

@@ -67,6 +67,8 @@ export interface Exit {
   name: string;
   count: number;
   cycles: number;
+  /** What a PV guest did in Xen: the trace knows its end only as the vCPU's next record, so lengths are bounds. */
+  at_most: boolean;
   p5: number;
   p50: number;
   p95: number;
@@ -93,8 +95,8 @@ export interface Timeline {
    */
   bin_bytes: string;
   /**
-   * Packed: the intervals (intervals.ts) of each pCPU, of each vCPU's runstates and of each vCPU's exits; each as long
-   * as `interval_bytes` says.
+   * Packed: the intervals (intervals.ts) of what ran on each pCPU, of its interrupts, of each vCPU's runstates and of
+   * each vCPU's exits; each as long as `interval_bytes` says.
    */
   intervals: string;
   interval_bytes: number[];
@@ -103,8 +105,11 @@ export interface Timeline {
   /** The number and the cycles of each of the page's exits. */
   exit_counts: OverTime;
   exit_cycles: OverTime;
-  /** By the code of a runstate: its state, its cause and the pCPU. */
-  run_kinds: [state: number, cause: number, pcpu: number][];
+  /** The number of exits by length: of each thing the page's exit, and the step of the length (lengths.ts). */
+  exit_lengths: OverTime;
+  exit_length_steps: [exit: number, step: number][];
+  /** By the code of a runstate: its state, its cause, the pCPU, and 1 more than the pCPU that woke it; 0: not known. */
+  run_kinds: [state: number, cause: number, pcpu: number, waker: number][];
   /** By the code of a segment: "guest", or the exit. */
   segment_kinds: string[];
   /** By the code of a pCPU's interval: the vCPU. */

@@ -35,6 +35,7 @@ function rowsOf(figures: Figures, range: Selection["range"]): Row[] {
   const parts = exitCounts?.partsIn(from, to);
   const exits = new Map<string, number>();
   (page.exits ?? []).forEach((exit, i) => {
+    if (exit.at_most) return;
     exits.set(exit.domain, (exits.get(exit.domain) ?? 0) + exit.count * (parts?.[i] ?? 1));
   });
   const sampled = figures.select({ range }).domains ?? [];

@@ -1,8 +1,11 @@
-// VM exits as a pivot: by domain, reason and what the exit was about, in any order; with their distributions.
+// VM exits as a pivot: by domain, reason and what the exit was about, in any order; with their distributions and how
+// long they took over time. What PV guests did in Xen is among them, as far as the trace knows it.
 import { columnChips, parseColumns } from "./columns";
 import { Exit, Page } from "./data";
 import { count, h, nameCell, percent, searchField, short, time } from "./dom";
 import { histogram } from "./histogram";
+import { latencyMap } from "./latency_map";
+import type { ExitLengths } from "./lengths";
 import type { RowFilter } from "./table";
 import { Remember, State, View } from "./view";
 
@@ -27,6 +30,10 @@ interface Row {
   words: string[];
   count: number;
   cycles: number;
+  /** The time of some of them is known by a bound only. */
+  isBound: boolean;
+  /** The exits of which it is; of an exit that is divided, all of it. */
+  exits: Exit[];
   /** How long they took; undefined where that is not known of a part of an exit. */
   lengths?: Pick<Exit, "p5" | "p50" | "p95" | "octaves"> & { isSum: boolean };
 }
@@ -59,10 +66,12 @@ function partsOf(exit: Exit): { subreason: string; count: number; cycles: number
 
 export function exitRows(exits: Exit[], by: string[]): Row[] {
   const rows = new Map<string, Row>();
-  const add = (words: string[], figures: { count: number; cycles: number }): Row => {
+  const add = (words: string[], exit: Exit, figures: { count: number; cycles: number }): Row => {
     const key = words.join("\u0000");
-    const row = rows.get(key) ?? { words, count: 0, cycles: 0 };
+    const row = rows.get(key) ?? { words, count: 0, cycles: 0, isBound: false, exits: [] };
     rows.set(key, row);
+    row.isBound ||= exit.at_most;
+    row.exits.push(exit);
     row.count += figures.count;
     row.cycles += figures.cycles;
     return row;
@@ -71,9 +80,9 @@ export function exitRows(exits: Exit[], by: string[]): Row[] {
     const wordsOf = (subreason: string): string[] =>
       by.map((column) => (column === "domain" ? exit.domain : column === "exit" ? exit.name : subreason));
     if (by.includes("subreason")) {
-      for (const part of partsOf(exit)) add(wordsOf(part.subreason), part);
+      for (const part of partsOf(exit)) add(wordsOf(part.subreason), exit, part);
     } else {
-      const row = add(wordsOf(""), exit);
+      const row = add(wordsOf(""), exit, exit);
       row.lengths = together(row.lengths, exit);
     }
   }
@@ -83,19 +92,21 @@ export function exitRows(exits: Exit[], by: string[]): Row[] {
 export function exitsView(
   page: Page,
   exits: Exit[],
+  exitLengths: ExitLengths | undefined,
   drillDown: (where: RowFilter[]) => void,
   remember: Remember,
 ): View {
   const hz = page.report?.cpu_hz ?? 1e9;
-  // Lengths have no time: percentiles and distributions are of the whole recording.
+  // Percentiles of a range are made of counts by length.
   const isPart = page.selection?.range !== undefined;
   const hasParts = exits.some((exit) => exit.parts !== undefined);
   const known = [...FIRST, ...(hasParts ? ["subreason"] : [])];
   const all = { count: 0, cycles: 0 };
-  for (const exit of exits) {
+  for (const exit of exits.filter((each) => !each.at_most)) {
     all.count += exit.count;
     all.cycles += exit.cycles;
   }
+  const hasBounds = exits.some((exit) => exit.at_most);
   let by = FIRST;
   let sort = "cycles";
   let words = "";
@@ -103,13 +114,13 @@ export function exitsView(
   let limit = MOST_ROWS;
   /** The words of the row whose distribution is shown; undefined: the first. */
   let chosen: string[] | undefined;
-  const place = h("div", { class: "scroll" });
+  const place = h("div", { class: "scroll short" });
   const detail = h("div", { "aria-live": "polite" });
   const note = h("span", { class: "soft" });
   const span = (cycles: number): string => (inCycles ? short(cycles) : time(cycles / hz));
   const figure = (row: Row, key: Figure): number => {
     if (key === "count" || key === "cycles") return row[key];
-    if (key === "share") return row.cycles / (all.cycles || 1);
+    if (key === "share") return row.isBound ? NaN : row.cycles / (all.cycles || 1);
     if (key === "each") return row.count > 0 ? row.cycles / row.count : NaN;
     return row.lengths?.[key] ?? NaN;
   };
@@ -123,7 +134,8 @@ export function exitsView(
     if (Number.isNaN(value)) return "–";
     if (key === "count") return count(Math.round(value));
     if (key === "share") return percent(value);
-    return (row.lengths?.isSum === true && key.startsWith("p") ? "~" : "") + span(value);
+    const isAbout = key.startsWith("p") && (isPart || row.lengths?.isSum === true);
+    return (row.isBound ? "≤ " : isAbout ? "~" : "") + span(value);
   }
   function state(): State {
     const grouping: State = by.join() === FIRST.join() ? [] : [["by", by.join()]];
@@ -142,12 +154,10 @@ export function exitsView(
     if (lengths === undefined) return detail.replaceChildren(functions);
     const of = row.words[by.indexOf("exit")] ?? "VM exits";
     const domain = row.words[by.indexOf("domain")];
+    const end = row.isBound ? "time until its vCPU's next record" : "time until the guest resumed or waited for a pCPU";
     detail.replaceChildren(
-      h(
-        "h2",
-        {},
-        `${of}${domain === undefined ? "" : ` of ${domain}`}: time until the guest resumed or waited for a pCPU`,
-      ),
+      h("h2", {}, `${of}${domain === undefined ? "" : ` of ${domain}`}: ${end}`),
+      exitLengths === undefined ? "" : (latencyMap(page, exitLengths, row.exits) ?? ""),
       histogram(lengths.octaves, `Median ${time(lengths.p50 / hz)}`, hz, true),
       functions,
     );
@@ -173,7 +183,6 @@ export function exitsView(
     );
   }
   function line(row: Row): HTMLElement {
-    const ofWhole = isPart ? "of the whole recording" : "";
     const element: HTMLElement = h(
       "tr",
       {
@@ -185,14 +194,10 @@ export function exitsView(
         },
       },
       ...row.words.map(nameCell),
-      ...figures().map((key) => h("td", { class: "n", title: key.startsWith("p") ? ofWhole : "" }, text(row, key))),
+      ...figures().map((key) => h("td", { class: "n" }, text(row, key))),
       row.lengths === undefined
         ? null
-        : h(
-            "td",
-            { title: ofWhole },
-            histogram(row.lengths.octaves, `Median ${time(row.lengths.p50 / hz)}`, hz, false),
-          ),
+        : h("td", {}, histogram(row.lengths.octaves, `Median ${time(row.lengths.p50 / hz)}`, hz, false)),
     );
     return element;
   }
@@ -200,8 +205,10 @@ export function exitsView(
     const rows = exitRows(exits, by).filter((row) => row.words.join(" ").toLowerCase().includes(words));
     const column = by.indexOf(sort);
     rows.sort((a, b) => {
+      // Bounds are no times to be compared with times.
+      const bounds = sort === "count" ? 0 : Number(a.isBound) - Number(b.isBound);
       const order = isFigure(sort)
-        ? (figure(b, sort) || 0) - (figure(a, sort) || 0)
+        ? bounds || (figure(b, sort) || 0) - (figure(a, sort) || 0)
         : a.words[column]?.localeCompare(b.words[column] ?? "");
       return order || b.cycles - a.cycles;
     });
@@ -216,8 +223,9 @@ export function exitsView(
       ...(hasLengths() ? [heading("octaves", `${time(2 ** 6 / hz)} to ${time(2 ** 36 / hz)}`)] : []),
     ];
     const lines = rows.slice(0, limit).map(line);
-    const total: Row = { words: [], count: 0, cycles: 0 };
+    const total: Row = { words: [], count: 0, cycles: 0, isBound: false, exits: [] };
     for (const row of rows) {
+      total.isBound ||= row.isBound;
       total.count += row.count;
       total.cycles += row.cycles;
     }
@@ -245,9 +253,9 @@ export function exitsView(
     );
     chips.show(by);
     note.textContent = hasLengths()
-      ? "Select a row to see its distribution." +
-        (isPart ? " Percentiles and distributions are of the whole recording." : "")
+      ? "Select a row to see how long its exits took."
       : "An exit is divided as its subreasons divide it in the whole recording.";
+    if (hasBounds) note.textContent += " ≤: of PV guests the trace has when they entered Xen, not when they left.";
     if (at < rows.length) choose(rows[at], lines[at]);
     else detail.replaceChildren();
   }

@@ -46,7 +46,10 @@ if (flame !== undefined)
   views.push(["Flame graph", (remember) => flameView(selected, selected.flame ?? flame, remember)]);
 if (report !== undefined) views.push([FUNCTIONS, (remember) => (functions = tableView(selected, remember))]);
 if (exits !== undefined && exits.length > 0)
-  views.push(["VM exits", (remember) => exitsView(selected, selected.exits ?? [], drillDown, remember)]);
+  views.push([
+    "VM exits",
+    (remember) => exitsView(selected, selected.exits ?? [], figures.exitLengths, drillDown, remember),
+  ]);
 const { activity } = figures;
 if (timeline !== undefined && activity !== undefined && timeline.vcpus.length > 0)
   views.push([TIMELINE, (remember) => timelineView(page, timeline, activity, remember, selection)]);

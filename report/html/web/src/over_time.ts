@@ -44,12 +44,20 @@ export class Sums {
   forEach(key: number, each: (bin: number, amount: number) => void): void {
     for (let i = this.first[key]; i < (this.first[key + 1] ?? 0); i++) each(this.bin[i], this.amount[i]);
   }
+  /** The part of a bin that is in [from, to). */
+  private partOf(bin: number, from: number, to: number): number {
+    const begin = this.beginOf(bin);
+    return Math.max(Math.min(begin + this.width, to) - Math.max(begin, from), 0) / this.width;
+  }
+  /** The amount of a key in [from, to). */
+  amountIn(key: number, from: number, to: number): number {
+    let sum = 0;
+    this.forEach(key, (bin, amount) => (sum += amount * this.partOf(bin, from, to)));
+    return sum;
+  }
   /** By key: the part of its amount that is in [from, to). Of a key without any, 0. */
   partsIn(from: number, to: number): Float64Array {
-    const weights = Float64Array.from({ length: this.bins }, (_, bin) => {
-      const begin = this.beginOf(bin);
-      return Math.max(Math.min(begin + this.width, to) - Math.max(begin, from), 0) / this.width;
-    });
+    const weights = Float64Array.from({ length: this.bins }, (_, bin) => this.partOf(bin, from, to));
     const parts = new Float64Array(this.keys);
     for (let key = 0; key < this.keys; key++) {
       let all = 0;

@@ -1,6 +1,7 @@
 // The selected range of time and domain, and the page's figures of these alone.
 import { Activity, GUEST, RUNNABLE, UNDIVIDED, XEN } from "./activity";
 import { Exit, Flame, Page, ReportRow } from "./data";
+import { ExitLengths } from "./lengths";
 import { Sums } from "./over_time";
 import type { State } from "./view";
 
@@ -26,6 +27,7 @@ export class Figures {
   readonly rows?: Sums;
   readonly exitCounts?: Sums;
   readonly exitCycles?: Sums;
+  readonly exitLengths?: ExitLengths;
   readonly activity?: Activity;
   /** All of the time, in cycles of the page. */
   readonly length: number;
@@ -36,6 +38,7 @@ export class Figures {
     if (timeline !== undefined) {
       this.exitCounts = new Sums(timeline.exit_counts);
       this.exitCycles = new Sums(timeline.exit_cycles);
+      this.exitLengths = new ExitLengths(page.exits ?? [], timeline);
       this.activity = new Activity(timeline);
     }
     this.length = timeline?.length ?? page.seconds * (page.report?.cpu_hz ?? 1e9);
@@ -149,6 +152,7 @@ export class Figures {
         ...exit,
         count: Math.round(exit.count * (counts?.[i] ?? 1)),
         cycles: Math.round(exit.cycles * (cycles?.[i] ?? 1)),
+        ...(range === undefined ? {} : this.exitLengths?.within(exit, ...range)),
       }))
       .filter((exit) => (domain === undefined || exit.domain === domain) && (exit.count > 0 || exit.cycles > 0))
       .sort((a, b) => b.cycles - a.cycles);

@@ -253,7 +253,9 @@ export function timeStrip(figures: Figures, choose: (range: Selection["range"]) 
       stack = activityStack(figures, next.domain) ?? sampleStack(figures, next.domain);
       const { exitCounts } = figures;
       const all = page.exits ?? [];
-      const values = exitCounts?.series((key) => next.domain === undefined || all[key]?.domain === next.domain);
+      const values = exitCounts?.series(
+        (key) => all[key]?.at_most === false && (next.domain === undefined || all[key].domain === next.domain),
+      );
       exits = values === undefined || all.length === 0 ? undefined : { values, most: Math.max(...values, 1) };
       legend.replaceChildren(
         ...(stack?.areas ?? [])

@@ -2,11 +2,13 @@
 // are in view than can be seen, the bins that the command has made.
 import { timeOfDay } from "./clock";
 import { Page, Timeline } from "./data";
-import { CanvasView, axisStep, colour, count, h, hideTip, instant, showTip, time } from "./dom";
+import { CanvasView, axisStep, colour, count, h, hideTip, instant, percent, showTip, time } from "./dom";
 import type { Activity } from "./activity";
 import type { Selection } from "./selection";
+import { drawHeat, lineAt } from "./heat_track";
 import { firstAfter } from "./intervals";
-import { DOMAINS, Group, Layer, Track, timelineGroups } from "./tracks";
+import { DOMAINS, Group, Groups, Layer, Track, timelineGroups } from "./tracks";
+import { MOST_ARROWS, Wake, drawArrows } from "./wake_arrows";
 import { Remember, State, View } from "./view";
 
 export function timelineView(
@@ -31,7 +33,7 @@ export function timelineView(
   const TOP = 26;
   /** Room at the right for what is written beside rows. */
   const RIGHT = 110;
-  const groups = (): Group[] =>
+  const groups = (): Groups =>
     timelineGroups(timeline, activity, { seconds, when, say: (text) => (chosen.textContent = text) });
   let every = groups();
   let words = "";
@@ -58,7 +60,7 @@ export function timelineView(
     return [...tracks.map((track, i) => ({ track, depth, ...(i === 0 ? { group } : {}) })), ...below];
   }
   function choose(): void {
-    const rows = every.flatMap((group) => rowsOf(group, 0));
+    const rows = every.groups.flatMap((group) => rowsOf(group, 0));
     all = rows.slice(0, MAX_ROWS);
     narrowed.textContent =
       rows.length > MAX_ROWS ? `${MAX_ROWS} of ${count(rows.length)} rows; filter them by name` : "";
@@ -154,15 +156,21 @@ export function timelineView(
       const sign = group?.below === undefined ? "" : group.isOpen === true ? "▾ " : "▸ ";
       const title = sign + track.title;
       const room = 19 - depth;
+      const middle = y + Math.min(track.height, 22) / 2;
       context.fillText(
         title.length > room ? `${title.slice(0, room - 1)}…` : title,
         (isFirst ? 4 : 18) + depth * 8,
-        y + track.height / 2,
+        middle,
       );
+      if (track.heat !== undefined) {
+        context.font = "11px system-ui, DejaVu Sans, sans-serif";
+        context.fillStyle = colour("soft");
+        context.fillText(`shade: part ${track.heat.words}`, 18 + depth * 8, middle + 16);
+      }
       if (group?.beside !== undefined) {
         context.textAlign = "right";
         context.font = "12px ui-monospace, DejaVu Sans Mono, monospace";
-        context.fillText(group.beside(from, to), picture.width - 2, y + track.height / 2);
+        context.fillText(group.beside(from, to), picture.width - 2, middle);
         context.textAlign = "left";
       }
       context.save();
@@ -172,13 +180,38 @@ export function timelineView(
       // Bars while each can be seen; else bins, which show the part of each state in each pixel.
       const main: Layer | undefined = track.layers[0];
       const inView = main === undefined ? Infinity : firstAfter(main.end, to) - firstAfter(main.end, from);
+      if (track.heat !== undefined)
+        drawHeat(context, track.heat, { ...timeline, from, to }, { x: LEFT, y, width: plotWidth() });
       const binned = track.bins !== undefined && inView > plotWidth() / 3;
       if (binned) drawBins(context, track, y);
       for (const layer of binned ? track.layers.slice(1) : track.layers) drawLayer(context, track, layer, y);
       context.restore();
       y += track.height + 4;
     }
+    drawArrows(context, wakes(), xOf);
   });
+  /** The wake-ups in view of the vCPUs that are shown; more than MOST_ARROWS where there are many. */
+  function wakes(): Wake[] {
+    const [pcpuY, vcpuY] = [new Map<number, number>(), new Map<number, number>()];
+    let y = TOP;
+    for (const { track } of all) {
+      if (track.pcpu !== undefined) pcpuY.set(track.pcpu, y + track.height);
+      if (track.vcpu !== undefined) vcpuY.set(track.vcpu, y);
+      y += track.height + 4;
+    }
+    const found: Wake[] = [];
+    for (const { track } of all) {
+      if (track.wakes === undefined || found.length > MOST_ARROWS) continue;
+      const toY = vcpuY.get(track.vcpu ?? -1) ?? 0;
+      for (const { at, by } of track.wakes(from, to, MOST_ARROWS)) {
+        const waker = every.runsOn(by, at);
+        const wakerY = waker === undefined || waker === track.vcpu ? undefined : vcpuY.get(waker);
+        const fromY = wakerY === undefined ? pcpuY.get(by) : wakerY + track.height / 2;
+        found.push({ at, fromY, toY: fromY !== undefined && fromY > toY ? toY + track.height : toY });
+      }
+    }
+    return found;
+  }
 
   function setRange(begin: number, end: number): void {
     const span = Math.min(Math.max(end - begin, LEAST), timeline.length);
@@ -214,7 +247,8 @@ export function timelineView(
     const held = Math.min(Math.max(step, -from), timeline.length - to);
     setRange(from + held, to + held);
   };
-  function under(event: MouseEvent): { track: Track; layer?: Layer; bar: number; at: number } | null {
+  /** What is at a point: `down` is the distance from the top of the track. */
+  function under(event: MouseEvent): { track: Track; layer?: Layer; bar: number; at: number; down: number } | null {
     const box = picture.canvas.getBoundingClientRect();
     const x = event.clientX - box.left;
     let y = event.clientY - box.top - TOP;
@@ -225,9 +259,9 @@ export function timelineView(
       if (y >= 0 && y < track.height) {
         for (const layer of [...track.layers].reverse()) {
           const bar = firstAfter(layer.end, at - pixel);
-          if (bar < layer.begin.length && layer.begin[bar] <= at + pixel) return { track, layer, bar, at };
+          if (bar < layer.begin.length && layer.begin[bar] <= at + pixel) return { track, layer, bar, at, down: y };
         }
-        return { track, bar: 0, at };
+        return { track, bar: 0, at, down: y };
       }
       y -= track.height + 4;
     }
@@ -283,11 +317,15 @@ export function timelineView(
     }
     const hit = under(event);
     if (hit === null) return hideTip();
-    const bins = hit.track.bins;
+    const { bins, heat } = hit.track;
     const day = timeOfDay(page, hit.at);
     const here = `here: ${when(hit.at)}, TSC ${tsc(hit.at)}${day === undefined ? "" : `, ${day}`}`;
     if (hit.layer !== undefined) showTip(event.clientX, event.clientY, [...hit.layer.lines(hit.bar), here]);
-    else if (bins !== undefined) {
+    else if (heat !== undefined) {
+      const line = lineAt(heat, hit.down);
+      const part = heat.value(line, Math.min(Math.max(Math.floor(hit.at / timeline.bin), 0), timeline.bins - 1));
+      showTip(event.clientX, event.clientY, [heat.names[line], `${heat.words} ${percent(part, 0)}`, here]);
+    } else if (bins !== undefined) {
       const bin = Math.min(Math.max(Math.floor(hit.at / timeline.bin), 0), timeline.bins - 1);
       showTip(event.clientX, event.clientY, [
         hit.track.title,
@@ -340,6 +378,7 @@ export function timelineView(
     ["running", "running"],
     ["runnable", "waiting for a pCPU"],
     ["blocked", "blocked"],
+    ["irq", "interrupts"],
     ["lost", "records lost"],
     ["bracket", "samples within a drain interval"],
   ];
@@ -361,6 +400,9 @@ export function timelineView(
       "div",
       { class: "legend" },
       ...legend.map(([name, text]) => h("span", {}, h("i", { style: `background:var(--${name})` }), text)),
+      timeline.run_kinds.some(([, , , waker]) => waker > 0)
+        ? h("span", {}, h("b", {}, "●→"), " woke (the dot: what ran there)")
+        : "",
       ...(domains.length > DOMAINS.length ? [] : domains).map((domain, i) =>
         h("span", {}, h("i", { style: `background:${DOMAINS[i % DOMAINS.length]?.[0] ?? ""}` }), `pCPU: ${domain}`),
       ),

@@ -1,7 +1,9 @@
 // The rows of the timeline: pCPUs, domains and their vCPUs, with what there is to draw in each.
-import { Activity, GUEST, RUNNABLE, UNDIVIDED, XEN } from "./activity";
+import { Activity, GUEST, PCPU_BIN, RUNNABLE, UNDIVIDED, VCPU_BIN, XEN } from "./activity";
 import { Timeline } from "./data";
 import { colour, count, percent } from "./dom";
+import { domainsHeat, pcpusHeat } from "./heat_lanes";
+import type { Heat } from "./heat_track";
 import { Intervals, firstAfter, readIntervals } from "./intervals";
 import { unpack } from "./packed";
 
@@ -43,6 +45,12 @@ export interface Track {
   height: number;
   layers: Layer[];
   bins?: Bins;
+  heat?: Heat;
+  /** The pCPU or the vCPU whose runs the track has: its index in the timeline. */
+  pcpu?: number;
+  vcpu?: number;
+  /** When the vCPU was woken in [from, to), at most `most` times and one more, and by which pCPU. */
+  wakes?: (from: number, to: number, most: number) => { at: number; by: number }[];
 }
 
 /** The entries of a list, `each` numbers long, by the first of them: the row that they are of. */
@@ -73,8 +81,6 @@ export interface Group {
 
 /** Hosts of more pCPUs and vCPUs than this show them together first. */
 const MOST_OPEN = 64;
-const VCPU_BIN = 5;
-const PCPU_BIN = 3;
 /** The numbers of a vCPU's bin: colours and words. */
 const VCPU_KINDS: [string, string][] = [
   ["guest", "in the guest"],
@@ -91,6 +97,12 @@ interface Words {
   say: (text: string) => void;
 }
 
+export interface Groups {
+  groups: Group[];
+  /** The vCPU that runs on a pCPU at an instant; undefined: none, or that is not known. */
+  runsOn: (pcpu: number, at: number) => number | undefined;
+}
+
 /** The colour of the vCPU's domain, by the order of domains. */
 export function domainColours(timeline: Timeline): (vcpu: number) => string {
   const domains = [...new Set(timeline.vcpus.map((vcpu) => vcpu.domain))];
@@ -99,24 +111,26 @@ export function domainColours(timeline: Timeline): (vcpu: number) => string {
 }
 
 /** Makes the groups in the order in which they are drawn, with the colours of the theme. */
-export function timelineGroups(timeline: Timeline, activity: Activity, { seconds, when, say }: Words): Group[] {
+export function timelineGroups(timeline: Timeline, activity: Activity, words: Words): Groups {
+  const { seconds, when, say } = words;
   const vcpus = timeline.vcpus;
   const nameOf = (vcpu: number): string => vcpus[vcpu]?.name ?? "?";
   const domainColour = domainColours(timeline);
   const c: Record<string, string> = {};
-  for (const name of "guest exit running runnable blocked lost line bracket user kernel xen".split(" "))
+  for (const name of "guest exit running runnable blocked lost irq line bracket user kernel xen".split(" "))
     c[name] = colour(name);
 
   const packed = unpack(timeline.intervals);
   const ends: number[] = [];
   for (const length of timeline.interval_bytes) ends.push((ends[ends.length - 1] ?? 0) + length);
   const known: (Intervals | undefined)[] = [];
-  /** Those of each pCPU, of each vCPU's runstates, of each vCPU's exits; read when they are drawn. */
+  /** Those of each pCPU's vCPUs and interrupts, each vCPU's runstates and exits; read when they are drawn. */
   const intervals = (i: number): Intervals =>
     (known[i] ??= readIntervals(packed.subarray(ends[i - 1] ?? 0, ends[i] ?? 0)));
   const ofPcpu = (i: number): Intervals => intervals(i);
-  const ofRunstates = (vcpu: number): Intervals => intervals(timeline.pcpus.length + vcpu);
-  const ofSegments = (vcpu: number): Intervals => intervals(timeline.pcpus.length + vcpus.length + vcpu);
+  const ofInterrupts = (i: number): Intervals => intervals(timeline.pcpus.length + i);
+  const ofRunstates = (vcpu: number): Intervals => intervals(2 * timeline.pcpus.length + vcpu);
+  const ofSegments = (vcpu: number): Intervals => intervals(2 * timeline.pcpus.length + vcpus.length + vcpu);
   const binBytes = activity.bytes;
   const samples = entriesByRow(timeline.samples, 6);
   const losses = entriesByRow(timeline.lost, 4);
@@ -175,7 +189,18 @@ export function timelineGroups(timeline: Timeline, activity: Activity, { seconds
 
   function runstateTrack(vcpu: number): Track {
     const of = ofRunstates(vcpu);
-    const kindOf = (i: number): [number, number, number] => timeline.run_kinds[of.code[i] ?? 0] ?? [5, 0, 0];
+    const kindOf = (i: number): Timeline["run_kinds"][number] => timeline.run_kinds[of.code[i] ?? 0] ?? [5, 0, 0, 0];
+    /** What woke the vCPU for an interval; nothing where that is not known. */
+    const wokenBy = (i: number): string => {
+      const waker = of.several.has(i) ? 0 : kindOf(i)[3];
+      if (waker === 0) return "";
+      const [pcpu, at] = [timeline.pcpus.indexOf(waker - 1), of.begin[i]];
+      const handled = pcpu < 0 ? undefined : entryAt(ofInterrupts(pcpu), at);
+      if (handled !== undefined) return `woken by interrupt ${handled} on pCPU ${waker - 1}`;
+      const meanwhile = runsOn(pcpu, at);
+      const how = meanwhile === undefined ? "which was idle" : `while ${nameOf(meanwhile)} ran there`;
+      return `woken on pCPU ${waker - 1}, ${how}`;
+    };
     const kind = (i: number): { words: string; colour: string } => {
       const [state, cause, on] = kindOf(i);
       const why = CAUSES[cause] ?? "";
@@ -188,20 +213,30 @@ export function timelineGroups(timeline: Timeline, activity: Activity, { seconds
     const parts = ["running", "runnable", "blocked"].map((words): [string, string] => [words, c[words] ?? ""]);
     const layer = packedLayer(of, kind, parts, () => nameOf(vcpu));
     layer.label = undefined;
+    const { lines } = layer;
+    layer.lines = (i) => [...lines(i), ...[wokenBy(i)].filter((text) => text !== "")];
     layer.click = (i) => {
       const [state, cause, on] = kindOf(i);
       const [begin, end] = [of.begin[i], of.end[i]];
-      const why = CAUSES[cause] ?? "";
+      const how = wokenBy(i) || (CAUSES[cause] ?? "");
       const meanwhile = ranMeanwhile(timeline.pcpus.indexOf(on), begin, end);
       const said = of.several.has(i)
         ? layer.lines(i).join("; ")
         : state === 1
-          ? `${nameOf(vcpu)} waited ${seconds(end - begin)} for pCPU ${on}${why === "" ? "" : `, ${why}`}; ` +
+          ? `${nameOf(vcpu)} waited ${seconds(end - begin)} for pCPU ${on}${how === "" ? "" : `, ${how}`}; ` +
             `meanwhile that pCPU ran: ${meanwhile || "nothing"}`
           : `${nameOf(vcpu)} ${STATES[state] ?? ""} for ${seconds(end - begin)}`;
       say(said);
     };
-    return { title: nameOf(vcpu), height: 22, layers: [layer], bins: vcpuBins(vcpu, VCPU_KINDS) };
+    const wakes: Track["wakes"] = (from, to, most) => {
+      const found: { at: number; by: number }[] = [];
+      for (let i = firstAfter(of.end, from); i < of.begin.length && of.begin[i] < to && found.length <= most; i++) {
+        const waker = of.several.has(i) ? 0 : kindOf(i)[3];
+        if (waker > 0 && of.begin[i] >= from) found.push({ at: of.begin[i], by: timeline.pcpus.indexOf(waker - 1) });
+      }
+      return found;
+    };
+    return { title: nameOf(vcpu), height: 22, layers: [layer], bins: vcpuBins(vcpu, VCPU_KINDS), vcpu, wakes };
   }
 
   function binsOf(bytes: Uint8Array, kinds: [string, string][]): Bins {
@@ -285,6 +320,7 @@ export function timelineGroups(timeline: Timeline, activity: Activity, { seconds
       title: `pCPU ${number}`,
       height: 22,
       layers: [ran, lost],
+      pcpu: i,
       bins: {
         bytes,
         each: PCPU_BIN,
@@ -292,6 +328,16 @@ export function timelineGroups(timeline: Timeline, activity: Activity, { seconds
         describe: (from) => [`busy ${percent((bytes[from] ?? 0) / 255, 0)}`, `mostly by ${nameOf(mostly(from))}`],
       },
     };
+  }
+
+  function interruptTrack(i: number): Track {
+    const of = ofInterrupts(i);
+    const kind = (k: number): { words: string; colour: string } => ({
+      words: `interrupt ${of.code[k]}`,
+      colour: c.irq ?? "",
+    });
+    const layer = packedLayer(of, kind, [["handling interrupts", c.irq ?? ""]], () => `pCPU ${timeline.pcpus[i]}`);
+    return { title: "interrupts", height: 12, layers: [layer] };
   }
 
   /** The part of [from, to) in which the vCPUs ran and waited, from intervals where few are in it, else from bins. */
@@ -334,16 +380,40 @@ export function timelineGroups(timeline: Timeline, activity: Activity, { seconds
     return { title, height: 22, layers: [], bins: binsOf(bytes, VCPU_KINDS.slice(0, RUNNABLE)) };
   }
 
+  /** The code of the interval at an instant; undefined: there is none, or several short ones. */
+  function entryAt(of: Intervals, at: number): number | undefined {
+    const i = firstAfter(of.end, at);
+    return i < of.begin.length && of.begin[i] <= at && !of.several.has(i) ? of.code[i] : undefined;
+  }
+  function runsOn(pcpu: number, at: number): number | undefined {
+    const code = pcpu < 0 ? undefined : entryAt(ofPcpu(pcpu), at);
+    return code === undefined ? undefined : timeline.vcpu_numbers[code];
+  }
+
   const has = (track: Track): boolean => track.layers.some((layer) => layer.begin.length > 0);
   const row = (title: string, more: Omit<Group, "title">): Group => ({ title, ...more });
   const isWide = timeline.pcpus.length + vcpus.length > MOST_OPEN;
-  const pcpuRows = timeline.pcpus.map((number, i) => row(`pCPU ${number}`, { make: () => [pcpuTrack(i)] }));
+  const pcpuRows = timeline.pcpus.map((number, i) =>
+    row(`pCPU ${number}`, { make: () => [pcpuTrack(i), ...[interruptTrack(i)].filter(has)] }),
+  );
   const rows: Group[] =
     pcpuRows.length < 2
       ? pcpuRows
-      : [row(`${pcpuRows.length} pCPUs`, { make: (title) => [pcpusTrack(title)], below: pcpuRows, isOpen: !isWide })];
-  for (const domain of new Set(vcpus.map((vcpu) => vcpu.domain))) {
-    const own = vcpus.flatMap((vcpu, i) => (vcpu.domain === domain ? [i] : []));
+      : [
+          row(`${pcpuRows.length} pCPUs`, {
+            make: (title) => [isWide ? pcpusHeat(timeline, activity, title) : pcpusTrack(title)],
+            below: pcpuRows,
+            isOpen: !isWide,
+          }),
+        ];
+  const ofDomain = new Map<string, number[]>();
+  vcpus.forEach(({ domain }, i) => {
+    const own = ofDomain.get(domain);
+    if (own === undefined) ofDomain.set(domain, [i]);
+    else own.push(i);
+  });
+  const domainRows: Group[] = [];
+  for (const [domain, own] of ofDomain) {
     const below = own.map((i) =>
       row(vcpus[i].name, {
         of: domain,
@@ -351,9 +421,9 @@ export function timelineGroups(timeline: Timeline, activity: Activity, { seconds
         beside: (from, to) => ranAndWaited([i], from, to),
       }),
     );
-    if (own.length === 1) rows.push(...below);
+    if (own.length === 1) domainRows.push(...below);
     else
-      rows.push(
+      domainRows.push(
         row(`${domain}: ${own.length} vCPUs`, {
           of: domain,
           make: (title) => [domainTrack(title, own)],
@@ -363,5 +433,13 @@ export function timelineGroups(timeline: Timeline, activity: Activity, { seconds
         }),
       );
   }
-  return rows;
+  if (domainRows.length <= MOST_OPEN) return { groups: [...rows, ...domainRows], runsOn };
+  const together = row(`${ofDomain.size} domains`, {
+    make: (title) => [
+      domainsHeat(timeline, activity, title, "running", [GUEST, XEN, UNDIVIDED]),
+      domainsHeat(timeline, activity, "waiting", "waiting for a pCPU", [RUNNABLE]),
+    ],
+    below: domainRows,
+  });
+  return { groups: [...rows, together], runsOn };
 }

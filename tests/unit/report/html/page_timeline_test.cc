@@ -1,9 +1,11 @@
-// Tests what a page's timeline leaves out when there are many samples, and that the page says so.
+// Tests what a page's timeline leaves out when there are many samples, and that the page says so;
+// and that it knows the pCPU that woke a vCPU.
 #include "report/html/page_timeline.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -115,6 +117,31 @@ TEST_F(PageTimelineSamples, ExcessSamplesAreThinnedEvenly) {
     EXPECT_THAT(std::span(own).subspan(1), Each(800));
   }
   EXPECT_EQ(Sum(Column(page, 5)) + page["samples_left_out"].get<uint64_t>(), kAll);
+}
+
+// The runnable interval ends long after the record that woke the vCPU, which another pCPU wrote.
+TEST_F(PageTimelineSamples, KnowTheWaker) {
+  const std::array<uint32_t, 2> words{1U << 16U | 1U, 0};
+  trace::Record wake;
+  wake.event = trace::Event::kRunstateChange;
+  wake.id = 0x21001 | 2U << 8U | 1U << 4U;  // from blocked to runnable
+  wake.tsc = Tsc{5000};
+  wake.pcpu = PcpuId{3};
+  wake.payload = {reinterpret_cast<const std::byte*>(words.data()), 2};
+  pipeline_observer_.OnRecord(wake);
+  correlate::RunstateInterval wait;
+  wait.vcpu = Vcpu(1);
+  wait.vcpu_index = 1;
+  wait.pcpu = PcpuId{0};
+  wait.range = {Tsc{5000}, Tsc{6000}};
+  wait.state = correlate::TimelineState::kRunnable;
+  wait.cause = correlate::RunnableCause::kWake;
+  pipeline_observer_.OnRunstateInterval(wait);
+  wait.range = {Tsc{7000}, Tsc{8000}};  // woken by a record that was lost
+  pipeline_observer_.OnRunstateInterval(wait);
+  const ordered_json page = Page();
+  EXPECT_THAT(page["run_kinds"], testing::Contains(ordered_json({1, 1, 0, 4})));
+  EXPECT_THAT(page["run_kinds"], testing::Contains(ordered_json({1, 1, 0, 0})));
 }
 
 // Brackets hold several samples each, and continue while the list is thinned.

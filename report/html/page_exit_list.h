@@ -1,0 +1,95 @@
+// The page's list of VM exits, and of what PV guests did in Xen: how many of each, how long they
+// took, and when. Memory is bounded by the kinds of exits and BinnedSums.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "base/ids.h"
+#include "base/sketch.h"
+#include "base/tsc.h"
+#include "correlate/binned_sums.h"
+#include "correlate/timeline.h"
+#include "report/profile/profile_view.h"
+
+namespace xenoscope::report {
+
+// The steps of lengths in the page's heat map: an octave has four, of equal length. The step of a
+// length is 4 log2 of the power of two below it, and the quarter of the octave above that.
+inline constexpr uint32_t kLengthStepsOfOctave = 4;
+[[nodiscard]] uint32_t LengthStep(Cycles length);
+
+class PageExitList {
+ public:
+  // The report must outlive this. It must have its vendor, names and sampled range, which is the
+  // range shown, before the first exit.
+  explicit PageExitList(const ProfileReport& report) : report_(report) {}
+
+  // Adds the part `shown` of an exit's time. O(1).
+  void AddTime(const correlate::Segment& segment, TscRange shown);
+  // Adds an exit that is finished. O(1).
+  void AddExit(const correlate::ExitArc& arc);
+  // Adds what a PV guest did in Xen. The trace knows when it began. It took at most until the next
+  // mark of its vCPU, or the end of its run. O(log n).
+  void AddMark(const correlate::Mark& mark);
+  // Says that the vCPU no longer runs. O(log n).
+  void EndRun(uint32_t vcpu_index, Tsc at);
+
+  // Returns `list` by domain and reason, those with most cycles first; `counts`, `cycles` and
+  // `lengths` of them over time, and `length_steps`: for each thing of `lengths` its exit and its
+  // step (report/html/web/src/data.ts). Errors: Internal when zlib fails.
+  [[nodiscard]] absl::StatusOr<nlohmann::ordered_json> ToJson(Tsc zero) const;
+
+ private:
+  enum class Cause : uint8_t { kExit, kNestedExit, kMark };
+  struct Key {
+    DomainId domain;
+    Cause cause = Cause::kExit;
+    uint32_t reason = 0;  // of kMark: the MarkKind
+    auto operator<=>(const Key&) const = default;
+  };
+  struct Sum {
+    uint64_t count = 0;
+    uint64_t cycles = 0;
+  };
+  struct Exits {
+    uint32_t number = 0;  // its key in counts_ and cycles_
+    uint64_t count = 0;
+    uint64_t cycles = 0;
+    Sketch lengths;
+    std::array<uint64_t, 64> octaves{};
+    std::map<std::string, Sum> parts{};  // of kMark: by hypercall, or trap
+  };
+  // A mark whose end is not known yet.
+  struct OpenMark {
+    Exits* exits = nullptr;  // null: there is none
+    Sum* part = nullptr;
+    Tsc begin;
+  };
+
+  Exits& ExitsOf(const Key& key);
+  void AddLength(Exits& exits, Tsc begin, Cycles length);
+  [[nodiscard]] std::string NameOf(const Key& key) const;
+  [[nodiscard]] nlohmann::ordered_json ExitJson(const Key& key, const Exits& exits) const;
+
+  const ProfileReport& report_;
+  std::map<Key, Exits> exits_;
+  std::vector<OpenMark> open_;  // by VcpuTrack::index
+  correlate::BinnedSums counts_;
+  correlate::BinnedSums cycles_;
+  // The number of exits by their number and step.
+  absl::flat_hash_map<std::pair<uint32_t, uint32_t>, uint32_t> length_keys_;
+  correlate::BinnedSums lengths_;
+};
+
+}  // namespace xenoscope::report
