@@ -114,8 +114,11 @@ absl::Status DumpTrace(const Options& options, report::DumpOptions dump) {
   dump.zero = probe.first_tsc.value_or(Tsc{0});
   dump.clock = input.clock.value_or(probe.ClockOr());
   dump.dialect = input.dialect.CompletedBy(probe.dialect);
-  if (options.from) dump.from = options.from->After(dump.zero, dump.clock);
-  if (options.to) dump.to = options.to->After(dump.zero, dump.clock);
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      const TscRange range, RangeOf(options.from, options.to, {dump.zero, dump.clock, input.info()},
+                                    {dump.from, dump.to}));
+  dump.from = range.begin;
+  dump.to = range.end;
   XENOSCOPE_ASSIGN_OR_RETURN(const report::DumpResult findings,
                              Write(input.trace, options.exits, dump));
   if (findings.contradictions == 0) return absl::OkStatus();
@@ -170,10 +173,10 @@ void AddDump(Command program, CommandAction& run) {
   command.AddWordOption(
       "--from",
       [options](const std::string& text) { options->from = ParseInstant("--from", text); },
-      "Beginning: seconds as printed, or @TSC");
+      std::string("Beginning: ") + kInstantHelp);
   command.AddWordOption(
       "--to", [options](const std::string& text) { options->to = ParseInstant("--to", text); },
-      "End (not included): seconds as printed, or @TSC");
+      "End (not included), as --from");
   command
       .AddOption("--threads", options->threads,
                  "Number of threads; default: one per CPU, at most 4")

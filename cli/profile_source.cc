@@ -107,6 +107,7 @@ absl::Status ProfileSource::Profile(const ProfileOptions& options, profile::Prof
   if (!kernels.traces.empty()) threads.emplace(ThreadsOf(kernels));
   // A trace without runstates does not say which vCPU ran: it places no sample.
   const bool places = input_ && (from_trace_ || input_->Has(trace::Figure::kRunstates));
+  XENOSCOPE_ASSIGN_OR_RETURN(const TscRange within, Selected(options));
   profile::ProfileRequest request{
       .trace = places ? &input_->trace : nullptr,
       .dialect = TraceDialect(),
@@ -116,7 +117,7 @@ absl::Status ProfileSource::Profile(const ProfileOptions& options, profile::Prof
                        Address address) { return LinesOf(domain, mode, space, address).inlined; },
       .threads = threads ? &*threads : nullptr,
       .trace_observer = trace_observer,
-      .within = Selected(options),
+      .within = within,
       .columns = std::move(columns)};
   XENOSCOPE_ASSIGN_OR_RETURN(profile::Profiler profiler, MakeProfiler(options, std::move(request)));
   static_cast<profile::SampleSet&>(out) = profiler.sample_set();
@@ -197,12 +198,9 @@ Tsc ProfileSource::Origin() const {
   return probe_.first_tsc.value_or(begin);
 }
 
-TscRange ProfileSource::Selected(const ProfileOptions& options) const {
-  TscRange selected = profile::ProfileRequest().within;
-  const Tsc zero = Origin();
-  if (options.from) selected.begin = options.from->After(zero, HostClock());
-  if (options.to) selected.end = options.to->After(zero, HostClock());
-  return selected;
+absl::StatusOr<TscRange> ProfileSource::Selected(const ProfileOptions& options) const {
+  return RangeOf(options.from, options.to, {Origin(), HostClock(), info()},
+                 profile::ProfileRequest().within);
 }
 
 absl::StatusOr<profile::Profiler> ProfileSource::MakeProfiler(

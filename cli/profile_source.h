@@ -98,8 +98,8 @@ class ProfileSource {
   // Returns the choice of samples that was asked for.
   absl::StatusOr<profile::SampleSelection> Select(
       const ProfileOptions& options, std::span<const recording::EventInfo> events) const;
-  // Returns the range [begin, end) that was asked for.
-  TscRange Selected(const ProfileOptions& options) const;
+  // Returns the range [begin, end) that was asked for. Errors: those of RangeOf.
+  absl::StatusOr<TscRange> Selected(const ProfileOptions& options) const;
   // Returns the profiler of the samples that the options ask for. First finds where kernels were
   // whose files are known but not their addresses, and prints that to stderr.
   absl::StatusOr<profile::Profiler> MakeProfiler(const ProfileOptions& options,

@@ -425,11 +425,11 @@ void AddSelectionOptions(Command command, Options& options) {
   command.AddWordOption(
       "--from",
       [&options](const std::string& text) { options.profile.from = ParseInstant("--from", text); },
-      "Only samples from this time on: seconds after the beginning, or @TSC, as in dump");
+      std::string("Only samples from this time on: ") + kInstantHelp);
   command.AddWordOption(
       "--to",
       [&options](const std::string& text) { options.profile.to = ParseInstant("--to", text); },
-      "Only samples before this time");
+      "Only samples before this time, as --from");
 }
 
 // Options of the order, number and format of rows.

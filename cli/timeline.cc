@@ -360,9 +360,9 @@ absl::Status ShowVcpus(const Options& options) {
                              analysis::PassOverTrace(source.input.trace, source.hints, {}));
   WarnOfClockSkew(metadata);
   const TscRange all{metadata.range.begin, metadata.range.end + 1};
-  TscRange wanted = all;
-  if (options.from) wanted.begin = options.from->After(all.begin, metadata.clock);
-  if (options.to) wanted.end = options.to->After(all.begin, metadata.clock);
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      const TscRange wanted,
+      RangeOf(options.from, options.to, {all.begin, metadata.clock, source.input.info()}, all));
   report::VcpuChartOptions chosen;
   chosen.shown = wanted.Intersect(all);
   if (chosen.shown.Empty()) {
@@ -451,10 +451,10 @@ void AddTimeline(Command program, CommandAction& run) {
   command.AddWordOption(
       "--from",
       [options](const std::string& text) { options->from = ParseInstant("--from", text); },
-      "Chart of vCPUs: beginning, in seconds after that of the trace, or @TSC, as in dump");
+      std::string("Chart of vCPUs: beginning: ") + kInstantHelp);
   command.AddWordOption(
       "--to", [options](const std::string& text) { options->to = ParseInstant("--to", text); },
-      "Chart of vCPUs: end");
+      "Chart of vCPUs: end (not included), as --from");
   command.AddOption("--format", options->format, "Output format: text, json or csv")
       .OneOf({"text", "json", "csv"})
       .ShowDefault();
