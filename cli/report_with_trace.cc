@@ -36,7 +36,7 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
                                        const report::ProfileFormatOptions& options,
                                        report::ProfileReport& out) {
   report::PageTimeline timeline(out, source.symbols(), source.Origin());
-  columns.secondary_by = report::PageColumns();
+  columns.secondary_by = report::PageColumns(columns.by);
   for (const report::RowFilter& filter : filters) {
     if (!profile::HasDimension(columns.secondary_by, filter.dimension)) {
       columns.secondary_by.push_back(filter.dimension);

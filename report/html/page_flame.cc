@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -23,6 +24,7 @@ using correlate::Dimension;
 using correlate::ProfileRow;
 using nlohmann::ordered_json;
 
+// The columns of every page.
 constexpr std::array kColumns = {Dimension::kDomain, Dimension::kVcpu,  Dimension::kMode,
                                  Dimension::kExit,   Dimension::kImage, Dimension::kLine,
                                  Dimension::kStack};
@@ -33,6 +35,13 @@ constexpr size_t kStack = 6;
 static_assert(kColumns[kMode] == Dimension::kMode && kColumns[kImage] == Dimension::kImage);
 static_assert(kColumns[kLine] == Dimension::kLine && kColumns[kStack] == Dimension::kStack);
 
+// Columns that change how samples are placed and refined. A page has them if its report is by them:
+// else its figures would not be those of the report. They are the details that small rows lose
+// first.
+constexpr std::array kOfReport = {Dimension::kPcpu,   Dimension::kWaiting,   Dimension::kWakeup,
+                                  Dimension::kThread, Dimension::kContainer, Dimension::kProcess,
+                                  Dimension::kBehalf};
+
 // Samples over time are in multiples of this.
 constexpr double kSampleUnit = 1.0 / 256;
 
@@ -41,7 +50,7 @@ constexpr int kFrameKindShift = 2;
 
 constexpr std::string_view kRest = "[others, each of a smaller share]";
 
-using Key = std::array<uint64_t, kColumns.size()>;  // indices of texts, and of the stack
+using Key = std::vector<uint64_t>;  // by column: indices of texts, and of the stack
 struct Sums {
   double samples = 0;
   double cycles = 0;
@@ -72,9 +81,22 @@ std::set<Key> Largest(const Rows& rows, size_t max) {
   return keys;
 }
 
+Key WithoutDetails(Key key, uint64_t rest) {
+  std::fill(key.begin() + kColumns.size(), key.end(), rest);
+  return key;
+}
 Key WithoutLine(Key key, uint64_t rest) {
+  key = WithoutDetails(key, rest);
   key[kLine] = rest;
   return key;
+}
+
+// Sums the rows up by the keys that `fold` makes of theirs.
+template <typename F>
+Rows Folded(const Rows& rows, F fold) {
+  Rows folded;
+  for (const auto& [key, sums] : rows) folded[fold(key)].Add(sums);
+  return folded;
 }
 
 // The stacks by the names of their functions, outermost first. Stacks with equal names are merged.
@@ -130,7 +152,13 @@ class RowTimes {
 
 }  // namespace
 
-std::vector<Dimension> PageColumns() { return {kColumns.begin(), kColumns.end()}; }
+std::vector<Dimension> PageColumns(const std::vector<Dimension>& by) {
+  std::vector<Dimension> columns(kColumns.begin(), kColumns.end());
+  std::ranges::copy_if(kOfReport, std::back_inserter(columns), [&](Dimension dimension) {
+    return std::ranges::find(by, dimension) != by.end();
+  });
+  return columns;
+}
 
 absl::StatusOr<ordered_json> PageFlame(const ProfileReport& report,
                                        const correlate::ProfileResult& flame,
@@ -150,12 +178,15 @@ absl::StatusOr<ordered_json> PageFlame(const ProfileReport& report,
     stack_of.push_back(stacks.Intern(std::move(names)));
   }
   const RowTimes times(report, flame, over_time);
+  const std::vector<Dimension> columns = PageColumns(report.by);
   Rows rows;
   for (const ProfileRow& row : flame.rows) {
-    Key key{};
-    for (size_t i = 0; i < kColumns.size(); ++i) {
-      key.at(i) = i == kStack ? stack_of.at(row.stack)
-                              : texts.Intern(Printable(DimensionText(report, row, kColumns.at(i))));
+    Key key;
+    key.reserve(columns.size());
+    for (const Dimension column : columns) {
+      key.push_back(column == Dimension::kStack
+                        ? stack_of.at(row.stack)
+                        : texts.Intern(Printable(DimensionText(report, row, column))));
     }
     Sums& sums = rows[key];
     sums.Add({row.samples, row.cycles, row.share, row.variance});
@@ -166,24 +197,25 @@ absl::StatusOr<ordered_json> PageFlame(const ProfileReport& report,
   for (const Mode mode : {Mode::kUser, Mode::kKernel, Mode::kXen}) {
     rest_stack[texts.Intern(ToString(mode))] = stacks.Intern({rest, static_cast<uint64_t>(mode)});
   }
-  Rows functions;
-  for (const auto& [key, sums] : rows) functions[WithoutLine(key, rest)].Add(sums);
-  const std::set<Key> kept_functions = Largest(functions, max);
-  const std::set<Key> kept_lines = Largest(rows, max);
-  Rows kept;
-  for (const auto& [whole, sums] : rows) {
-    const Key function = WithoutLine(whole, rest);
-    Key key = kept_lines.contains(whole) ? whole : function;
+  const auto without_details = [rest](const Key& key) { return WithoutDetails(key, rest); };
+  const auto without_line = [rest](const Key& key) { return WithoutLine(key, rest); };
+  const std::set<Key> kept_wholes = Largest(rows, max);
+  const std::set<Key> kept_lines = Largest(Folded(rows, without_details), max);
+  const std::set<Key> kept_functions = Largest(Folded(rows, without_line), max);
+  const Rows kept = Folded(rows, [&](const Key& whole) {
+    const Key line = without_details(whole);
+    Key function = without_line(whole);
     if (!kept_functions.contains(function)) {
-      key = function;
-      key[kImage] = rest;
-      key[kStack] = rest_stack.at(key[kMode]);
+      function[kImage] = rest;
+      function[kStack] = rest_stack.at(function[kMode]);
+      return function;
     }
-    kept[key].Add(sums);
-  }
+    if (kept_wholes.contains(whole)) return whole;
+    return kept_lines.contains(line) ? line : function;
+  });
 
-  ordered_json columns = ordered_json::array();
-  for (const Dimension dimension : kColumns) columns.push_back(ToString(dimension));
+  ordered_json names = ordered_json::array();
+  for (const Dimension column : columns) names.push_back(ToString(column));
   ordered_json out_rows = ordered_json::array();
   OverTime row_times{.width = over_time.width()};
   for (const auto& [key, sums] : kept) {
@@ -196,7 +228,7 @@ absl::StatusOr<ordered_json> PageFlame(const ProfileReport& report,
     for (const auto& [bin, amount] : sums.over_time) bins.push_back({bin, amount});
   }
   XENOSCOPE_ASSIGN_OR_RETURN(ordered_json packed, OverTimeJson(row_times, zero, kSampleUnit));
-  return ordered_json{{"columns", std::move(columns)},  {"strings", texts.all()},
+  return ordered_json{{"columns", std::move(names)},    {"strings", texts.all()},
                       {"stacks", stacks.ToJson()},      {"rows", std::move(out_rows)},
                       {"over_time", std::move(packed)}, {"without_time", over_time.WithoutTime()}};
 }

@@ -14,12 +14,13 @@
 
 namespace xenoscope::report {
 
-// Returns the columns that the page can group by. The profile must be by these.
-std::vector<correlate::Dimension> PageColumns();
+// Returns the columns that the page of a report by these can group by, beside the subreason, which
+// is in stacks. The profile must be by them.
+std::vector<correlate::Dimension> PageColumns(const std::vector<correlate::Dimension>& by);
 
 // Returns the rows of that profile, for report/html/web/src/data.ts. The `max` largest rows have
-// lines; the `max` largest of the others have functions; all others are summed by domain, vCPU,
-// mode and exit. O(n log n).
+// all columns, `max` of the others have lines, `max` of the others have functions; all others are
+// summed by domain, vCPU, mode and exit. O(n log n).
 // Each row has its samples over time, counted from `zero`. Errors: Internal when zlib fails.
 absl::StatusOr<nlohmann::ordered_json> PageFlame(const ProfileReport& report,
                                                  const correlate::ProfileResult& flame,

@@ -209,6 +209,23 @@ async function wholeReport() {
       row.share,
     ]);
   }
+  // The columns of every page.
+  const chips = await page.$$eval("main .chip", (all) => all.map((chip) => chip.textContent));
+  const known = "domain vcpu mode exit image line function subreason".split(" ").sort();
+  check("columns to group by", [...chips].sort().join() === known.join(), chips);
+  await groupBy(page, ["domain", "subreason"]);
+  const bySubreason = json("subreason.json").rows;
+  const ofSubreason = await cells(page, "#table-functions");
+  check("rows by subreason", ofSubreason.length === bySubreason.length, [ofSubreason.length, bySubreason.length]);
+  // A report by subreasons refines the places of samples by them; the page has the places of its own report.
+  for (const row of bySubreason) {
+    const own = ofSubreason.find((cell) => cell[4] === row.domain && cell[5] === row.subreason);
+    check(`${row.domain} ${row.subreason}`, own !== undefined && near(number(own[1]), row.share * 100, 0.15), [
+      own,
+      row.share,
+    ]);
+  }
+  await groupBy(page, ["domain", "exit"]);
   await page.click("#table-functions th button:has-text('samples')");
   const sorted = (await cells(page, "#table-functions")).map((cell) => number(cell[0]));
   check(
@@ -757,6 +774,22 @@ async function speedscope() {
   }
 }
 
+// Columns that decide how samples are placed are those of --by; the page groups by them with others.
+async function columnsOfReport() {
+  const page = await open("waiting.html", laptop, "light", "#functions");
+  const rows = json("waiting.json").rows;
+  await groupBy(page, ["domain", "wakeup", "waiting"]);
+  const seen = await cells(page, "#table-functions");
+  check("rows by wakeup and waiting", seen.length === rows.length && rows.length > 3, [seen.length, rows.length]);
+  for (const row of rows) {
+    const own = seen.find((cell) => cell[4] === row.domain && cell[5] === row.wakeup && cell[6] === row.waiting);
+    check(`${row.domain} ${row.wakeup}`, own !== undefined && near(number(own[1]), row.share * 100, 0.05), [own, row]);
+  }
+  await groupBy(page, ["waiting", "function"]);
+  check("functions by whom they kept waiting", (await cells(page, "#table-functions")).length > rows.length);
+  await page.close();
+}
+
 // Where nobody samples Xen, its share is not none.
 async function guestAlone() {
   const page = await open("alone.html", laptop, "light");
@@ -796,6 +829,7 @@ for (const part of [
   addresses,
   selections,
   functionsBesideFlames,
+  columnsOfReport,
   wideHost,
   wallClock,
   guestAlone,

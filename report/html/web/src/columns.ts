@@ -1,11 +1,14 @@
 // The columns by which a view groups, as chips in any order: a click adds or removes a column, dragging and the arrow
 // keys move it.
-import { Flame, Page } from "./data";
+import { Flame, Page, kindOf } from "./data";
 import { h } from "./dom";
 
-/** The columns of the page's rows by which views group. A stack is "function" for the reader. */
-export const columnsOf = (flame: Flame): string[] =>
-  flame.columns.map((column) => (column === "stack" ? "function" : column));
+/** The columns of the page's rows by which views group. A stack is "function" for the reader, and has subreasons. */
+export function columnsOf(flame: Flame): string[] {
+  const columns = flame.columns.map((column) => (column === "stack" ? "function" : column));
+  const has = flame.stacks.some((stack) => stack.some((code, i) => i % 2 === 1 && kindOf(code) === "subreason"));
+  return has ? [...columns, "subreason"] : columns;
+}
 
 /** The columns with another one: groups come before functions, and their lines behind them. */
 function withColumn(by: string[], column: string): string[] {

@@ -140,6 +140,9 @@ export interface Flame {
 const MODES = ["user", "kernel", "xen"];
 const KINDS = ["function", "inlined", "exit", "subreason"];
 
+/** The kind of a frame by its code in a stack. */
+export const kindOf = (code: number): string => KINDS[code >> 2] ?? "";
+
 export interface StackFrame {
   name: string;
   mode: string;
@@ -156,11 +159,17 @@ export function stackFrames(flame: Flame, stack: number): StackFrame[] {
     frames.push({
       name: flame.strings[packed[i] ?? 0] ?? "",
       mode: MODES[code & 3] ?? "group",
-      kind: KINDS[code >> 2] ?? "",
+      kind: kindOf(code),
     });
   }
   return frames;
 }
+
+/** What the VM exit was about for which Xen ran; "-" outside of exits. */
+export function subreasonOf(flame: Flame, stack: number): string {
+  return stackFrames(flame, stack).find((frame) => frame.kind === "subreason")?.name ?? NO_SUBREASON;
+}
+const NO_SUBREASON = "-";
 
 /** The text of "line" where no line is known. */
 export const NO_LINE = "[no line]";

@@ -145,8 +145,10 @@ export function exitsView(
     place.querySelectorAll(".chosen").forEach((other) => other.classList.remove("chosen"));
     element.classList.add("chosen");
     const { lengths } = row;
-    // Functions know an exit by its reason; what it was about is in their stacks.
-    const where = by.map((column, i): RowFilter => [column, row.words[i]]).filter(([column]) => column !== "subreason");
+    // The functions of PV guests are not known by hypercall.
+    const where = by
+      .map((column, i): RowFilter => [column, row.words[i]])
+      .filter(([column]) => column === "domain" || !row.isBound);
     const functions =
       where.length === 0
         ? ""

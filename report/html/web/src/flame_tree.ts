@@ -1,5 +1,5 @@
 // The profile as a tree of frames: from the roots of stacks, from their leaves, or from one function.
-import { Flame, NO_LINE, stackFrames } from "./data";
+import { Flame, NO_LINE, stackFrames, subreasonOf } from "./data";
 
 export interface Node {
   name: string;
@@ -16,6 +16,7 @@ type Frame = [name: string, kind: string];
 /** The frames of a row for one of the columns. */
 function framesOf(flame: Flame, row: number[], by: string[], column: string): Frame[] {
   const mode = flame.strings[row[flame.columns.indexOf("mode")] ?? 0] ?? "";
+  if (column === "subreason") return [[subreasonOf(flame, row[flame.columns.indexOf("stack")] ?? 0), "group"]];
   const value = row[flame.columns.indexOf(column === "function" ? "stack" : column)] ?? 0;
   if (column !== "function") {
     const name = flame.strings[value] ?? "";
@@ -23,7 +24,7 @@ function framesOf(flame: Flame, row: number[], by: string[], column: string): Fr
     return [column === "mode" ? [`[${name}]`, name] : [name, "group"]];
   }
   return stackFrames(flame, value)
-    .filter((frame) => !(frame.kind === "exit" && by.includes("exit")))
+    .filter((frame) => frame.kind === "function" || frame.kind === "inlined" || !by.includes(frame.kind))
     .map((frame) => [frame.name, frame.mode]);
 }
 

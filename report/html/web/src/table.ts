@@ -1,7 +1,7 @@
 // The profile as a table by any grouping. A click on a row shows its rows by the next column: the exit reasons of a
 // domain, their functions, the lines of a function.
 import { columnChips, columnsOf, parseColumns } from "./columns";
-import { Flame, Page, stackFrames } from "./data";
+import { Flame, Page, stackFrames, subreasonOf } from "./data";
 import { count, h, intervalWords, nameCell, percent, searchField, short, whisker } from "./dom";
 import { Remember, State, View } from "./view";
 
@@ -47,7 +47,9 @@ export function tableRows(page: Page, { by, where }: Level): { rows: Sum[]; exac
     };
   }
   const flame = page.flame as Flame;
+  const stackAt = flame.columns.indexOf("stack");
   const wordsOf = (row: number[], column: string): string => {
+    if (column === "subreason") return subreasonOf(flame, row[stackAt] ?? 0);
     const value = row[flame.columns.indexOf(inFlame(column))] ?? 0;
     if (column !== "function") return flame.strings[value] ?? "";
     const functions = stackFrames(flame, value).filter((frame) => frame.kind === "function");

@@ -104,5 +104,20 @@ TEST_F(PageFlameRows, FoldSmallFunctions) {
   EXPECT_THAT(Sums(page), ElementsAre(5050, 5'050'000, 50));
 }
 
+// A column of the report that other columns depend on is one of the page.
+TEST_F(PageFlameRows, FoldDetailsFirst) {
+  report_.by = {correlate::Dimension::kDomain, correlate::Dimension::kPcpu};
+  for (size_t i = 0; i < flame_.rows.size(); ++i)
+    flame_.rows[i].pcpu = PcpuId{i % 2 == 0 ? 1U : 2U};
+  std::vector<correlate::ProfileRow> twice = flame_.rows;
+  for (correlate::ProfileRow& row : twice) row.pcpu = PcpuId{3};
+  flame_.rows.insert(flame_.rows.end(), twice.begin(), twice.end());
+  const ordered_json page = PageFlame(report_, flame_, over_time_, Tsc{0}, 100).value();
+  EXPECT_EQ(page["rows"].size(), 100 + 50);  // the other fifty lines are of no pCPU
+  EXPECT_THAT(Words(page, "pcpu"), ElementsAre("1", "2", "3", "[others, each of a smaller share]"));
+  EXPECT_EQ(Words(page, "line").size(), 10);
+  EXPECT_THAT(Sums(page), ElementsAre(10100, 10'100'000, 100));
+}
+
 }  // namespace
 }  // namespace xenoscope::report
