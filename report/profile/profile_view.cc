@@ -575,6 +575,9 @@ ordered_json ComparisonJson(const ProfileReport& report) {
 
 }  // namespace
 
+// Of docs/schemas/report.schema.json, which has the keys: a new number may take keys away.
+constexpr int kSchemaVersion = 1;
+
 ordered_json ProfileJson(const ProfileReport& report, const ProfileSelection& selection) {
   const correlate::PlacingCounts& counts = report.counts;
   ordered_json remainders = ordered_json::object();
@@ -586,6 +589,9 @@ ordered_json ProfileJson(const ProfileReport& report, const ProfileSelection& se
     placements[ToString(static_cast<Placement>(i))] = counts.placed.at(i);
   }
   return {
+      {"schema_version", kSchemaVersion},
+      {"program", "xenoscope " XENOSCOPE_VERSION},
+      {"recording", report.input},
       {"findings", FindingsJson(SelectedFindings(report, selection), {report.input, report.clock})},
       {"samples",
        {{"total", counts.samples},

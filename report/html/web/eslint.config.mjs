@@ -4,7 +4,7 @@ import globals from "globals";
 import typescript from "typescript-eslint";
 
 export default typescript.config(
-  { ignores: ["node_modules"] },
+  { ignores: ["node_modules", "src/page_data.ts"] },
   js.configs.recommended,
   {
     files: ["**/*.ts"],

@@ -1,5 +1,5 @@
 // The page: its views, the keys that switch between them, and its colour themes.
-import { Page } from "./data";
+import { readPage } from "./data";
 import { h, hideTip } from "./dom";
 import { flameView } from "./flame";
 import { exitsView } from "./exits";
@@ -11,7 +11,7 @@ import { TableView, tableView, RowFilter } from "./table";
 import { timelineView } from "./timeline";
 import { Remember, View, addressOf } from "./view";
 
-const page = JSON.parse(document.getElementById("data")?.textContent ?? "{}") as Page;
+const page = readPage(document.getElementById("data")?.textContent ?? "{}");
 document.title = page.title;
 
 const themes = ["auto", "light", "dark"];
