@@ -7,8 +7,8 @@
 
 namespace xenoscope::guests {
 
-// The names of the fields, as include/trace/events/{sched,task,irq,cgroup}.h has them. Empty: the
-// event does not have it.
+// The names of the fields, as include/trace/events/{sched,task,irq,cgroup,initcall}.h has them.
+// Empty: the event does not have it.
 struct EventDecoder::Names {
   std::string_view event;
   KernelEventKind kind;
@@ -78,6 +78,12 @@ const EventDecoder::Names* EventDecoder::Names::Find(std::string_view event) {
             .number = "dst_id",
             .name = "comm",
             .path = "dst_path"},
+      Names{.event = "initcall_level", .kind = Kind::kInitcallLevel, .name = "level"},
+      Names{.event = "initcall_start", .kind = Kind::kInitcallStart, .number = "func"},
+      Names{.event = "initcall_finish",
+            .kind = Kind::kInitcallFinish,
+            .state = "ret",
+            .number = "func"},
   };
   static_assert(kAll.size() == kKernelEventKinds);
   const auto* const found = std::ranges::find(kAll, event, &Names::event);

@@ -1,5 +1,5 @@
-// The events of a Linux kernel from which its threads, their containers and its interrupts are
-// known.
+// The events of a Linux kernel from which its threads, their containers, its interrupts and its
+// boot are known.
 #pragma once
 
 #include <cstddef>
@@ -15,25 +15,28 @@
 namespace xenoscope::guests {
 
 enum class KernelEventKind : uint8_t {
-  kSwitch,         // sched_switch
-  kWaking,         // sched_waking
-  kWakeupNew,      // sched_wakeup_new
-  kFork,           // sched_process_fork
-  kExec,           // sched_process_exec
-  kExit,           // sched_process_exit
-  kMigrate,        // sched_migrate_task
-  kNewTask,        // task_newtask
-  kRename,         // task_rename
-  kIrqEntry,       // irq_handler_entry
-  kIrqExit,        // irq_handler_exit
-  kSoftirqEntry,   // softirq_entry
-  kSoftirqExit,    // softirq_exit
-  kCgroupMkdir,    // cgroup_mkdir
-  kCgroupRename,   // cgroup_rename
-  kCgroupAttach,   // cgroup_attach_task
-  kCgroupTransfer  // cgroup_transfer_tasks
+  kSwitch,          // sched_switch
+  kWaking,          // sched_waking
+  kWakeupNew,       // sched_wakeup_new
+  kFork,            // sched_process_fork
+  kExec,            // sched_process_exec
+  kExit,            // sched_process_exit
+  kMigrate,         // sched_migrate_task
+  kNewTask,         // task_newtask
+  kRename,          // task_rename
+  kIrqEntry,        // irq_handler_entry
+  kIrqExit,         // irq_handler_exit
+  kSoftirqEntry,    // softirq_entry
+  kSoftirqExit,     // softirq_exit
+  kCgroupMkdir,     // cgroup_mkdir
+  kCgroupRename,    // cgroup_rename
+  kCgroupAttach,    // cgroup_attach_task
+  kCgroupTransfer,  // cgroup_transfer_tasks
+  kInitcallLevel,   // initcall_level
+  kInitcallStart,   // initcall_start
+  kInitcallFinish   // initcall_finish
 };
-inline constexpr size_t kKernelEventKinds = 17;
+inline constexpr size_t kKernelEventKinds = 20;
 
 // A decoded event. Texts point into the page. What a kind does not have is 0 or empty. Threads are
 // numbered as the guest's own scheduler does (its first pid namespace); 0: the idle thread.
@@ -44,13 +47,16 @@ struct KernelEvent {
   // The thread that the event is about: kSwitch: it stops running; kFork, kNewTask: it is new;
   // kCgroupAttach: it moves.
   uint32_t thread = 0;
-  uint32_t next = 0;   // kSwitch: the thread that runs now
-  uint64_t state = 0;  // kSwitch: what becomes of `thread` (see IsRunnable)
+  uint32_t next = 0;  // kSwitch: the thread that runs now
+  // kSwitch: what becomes of `thread` (see IsRunnable); kInitcallFinish: what the function
+  // returned.
+  uint64_t state = 0;
   // Interrupts: the vector; kFork: the parent; kMigrate, kWaking, kWakeupNew: the CPU where it is
-  // to run; kNewTask: flags of clone(2); cgroups: the number of the group.
+  // to run; kNewTask: flags of clone(2); cgroups: the number of the group; kInitcallStart,
+  // kInitcallFinish: the address of the function.
   uint64_t number = 0;
   // The thread's name; kSwitch: that of `next`; kRename: the new one; kExec: the program's file;
-  // kIrqEntry: the handler's name.
+  // kIrqEntry: the handler's name; kInitcallLevel: that of the level.
   std::string_view name;
   std::string_view path;  // path of the cgroup
 };

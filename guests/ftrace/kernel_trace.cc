@@ -11,14 +11,16 @@ namespace xenoscope::guests {
 
 using recording::ChunkKind;
 
-absl::StatusOr<std::optional<KernelTrace>> KernelTrace::Open(Bytes file, DomainId domain) {
+absl::StatusOr<std::optional<KernelTrace>> KernelTrace::Open(Bytes file, DomainId domain,
+                                                             std::optional<DomainId> written_as) {
   KernelTrace trace(domain);
+  const DomainId written = written_as.value_or(domain);
   std::string formats;
   std::optional<uint32_t> page_size;
   XENOSCOPE_ASSIGN_OR_RETURN(recording::ChunkReader chunks, recording::ChunkReader::Open(file));
   while (const std::optional<recording::Chunk> chunk = chunks.Next()) {
     const recording::ChunkHeader& header = chunk->header;
-    if (header.domain != domain.value) continue;
+    if (header.domain != written.value) continue;
     if (header.kind == ChunkKind::kTraceFormats) {
       if (formats.size() + chunk->entries.size() > kMaxFormatsBytes) {
         return InvalidError("the formats of events have more than {} bytes", kMaxFormatsBytes);
@@ -44,7 +46,7 @@ absl::StatusOr<std::optional<KernelTrace>> KernelTrace::Open(Bytes file, DomainI
     return InvalidError("a page of the kernel's trace has {} bytes, and its format says {}",
                         *page_size, trace.formats_.page.PageSize());
   }
-  XENOSCOPE_RETURN_IF_ERROR(trace.ReadThreads(file));
+  XENOSCOPE_RETURN_IF_ERROR(trace.ReadThreads(file, written));
   return trace;
 }
 
@@ -68,11 +70,11 @@ void KernelTrace::AddAnswers(Bytes entries, uint32_t entry_size) {
   }
 }
 
-absl::Status KernelTrace::ReadThreads(Bytes file) {
+absl::Status KernelTrace::ReadThreads(Bytes file, DomainId written_as) {
   XENOSCOPE_ASSIGN_OR_RETURN(recording::ProcessReader processes,
                              recording::ProcessReader::Open(file));
   while (const std::optional<recording::ProcessRecord> record = processes.Next()) {
-    if (record->domain != domain_) continue;
+    if (record->domain != written_as) continue;
     if (record->type == recording::ProcessEntryType::kThread) {
       threads_.push_back({record->pid, record->tid, record->text});
     } else if (record->type == recording::ProcessEntryType::kCgroup) {

@@ -53,7 +53,10 @@ class KernelTrace {
   // `file` is a samples/NAME.samples (recording/sample_format.h) and outlives the result. Nothing:
   // the domain has no pages in it. Errors (InvalidArgument): those of ChunkReader and ParseFormats;
   // pages without formats, or of another size than these say. O(file); memory: 16 bytes a chunk.
-  static absl::StatusOr<std::optional<KernelTrace>> Open(Bytes file, DomainId domain);
+  // `written_as` is the domain that the file names, if that is another one: a guest that wrote it
+  // does not know its number.
+  static absl::StatusOr<std::optional<KernelTrace>> Open(
+      Bytes file, DomainId domain, std::optional<DomainId> written_as = std::nullopt);
 
   [[nodiscard]] DomainId domain() const { return domain_; }
   [[nodiscard]] const Formats& formats() const { return formats_; }
@@ -71,7 +74,7 @@ class KernelTrace {
 
  private:
   explicit KernelTrace(DomainId domain) : domain_(domain) {}
-  absl::Status ReadThreads(Bytes file);
+  absl::Status ReadThreads(Bytes file, DomainId written_as);
   void AddAnswers(Bytes entries, uint32_t entry_size);
 
   DomainId domain_;
