@@ -39,6 +39,7 @@ struct Options {
   RecordOptions recorded;
   ContinuousOptions continuous;
   double duration_s = 0;
+  std::vector<std::string> boot;
   std::vector<std::string> command;
 };
 
@@ -47,6 +48,7 @@ RecordRequest Parse(const Options& options) {
   request.output = options.output;
   request.written_by = "xenoscope " XENOSCOPE_VERSION;
   request.command = options.command;
+  request.boot = options.boot;
   if (options.duration_s > 0) {
     request.duration =
         std::chrono::nanoseconds(static_cast<int64_t>(options.duration_s * 1'000'000'000));
@@ -56,6 +58,11 @@ RecordRequest Parse(const Options& options) {
 
 void Check(const Options& options) {
   CheckContinuousOptions(options.continuous);
+  if (!options.boot.empty() && (options.continuous.continuous || options.recorded.no_trace)) {
+    ThrowUsageError("--boot",
+                    "needs Xen's trace from before the guest starts: leave out "
+                    "--continuous and --no-trace");
+  }
   if (options.continuous.continuous && (options.duration_s > 0 || !options.command.empty())) {
     ThrowUsageError("--continuous",
                     "records until a signal: leave out the command and --duration, or use --slice");
@@ -328,6 +335,15 @@ void AddRecord(Command program, CommandAction& run) {
   command.AddOption("--duration", options->duration_s, "Stop after this many seconds")
       .Range(kMinSeconds, kMaxSeconds)
       .ValueName("SECONDS");
+  command
+      .AddOption("--boot", options->boot,
+                 "Guests that boot during the recording, by name or id, and whose boots "
+                 "`xenoscope boot` is to show. They need not exist yet. Recording goes on after "
+                 "COMMAND until each has started `xenoscope agent`, which sends what its kernel "
+                 "recorded (docs/boot.md)")
+      .ValueName("DOMAIN,...")
+      .SplitAt(',')
+      .Repeatable();
   AddContinuousOptions(command, options->continuous);
   command.AddOption("COMMAND", options->command,
                     "Command to run; recording stops when it ends and exits with its status (128 + "
@@ -336,6 +352,7 @@ void AddRecord(Command program, CommandAction& run) {
       "Example:\n"
       "  xenoscope record -o web.xeno -e cpu_clk_unhalted:1000000 --passive=web,db -- sleep 10\n"
       "  xenoscope record -o ipc.xeno -e '{cycles,instructions}' -- sleep 10\n"
+      "  xenoscope record --boot web1 -o boot.xeno -- xl create web1.cfg\n"
       "  xenoscope record --continuous -o /var/lib/xenoscope --keep 5GB --push sqlite:fleet.db");
   command.SetCallback([&run, options] {
     Check(*options);

@@ -22,7 +22,7 @@ struct FormatVersion {
   uint32_t minor = 0;
   constexpr auto operator<=>(const FormatVersion&) const = default;
 };
-inline constexpr FormatVersion kFormat{1, 12};
+inline constexpr FormatVersion kFormat{1, 13};
 
 // The state of a recording. kRecording in a recording that no process writes means that its writer
 // was killed. kEndedEarly: an error ended it, or kept part of it from being written
@@ -269,6 +269,8 @@ struct SymbolFile {
     kVdso,         // the vDSO that `domain`'s kernel gives its processes, an ELF file
     kPerfMaps,     // functions that JIT compilers wrote down, of `domain`'s processes
     kLivepatches,  // Xen's console output about its livepatches
+    // What `domain`'s kernel recorded of its boot (docs/boot.md): no symbols, but kept as they are.
+    kBootTrace,
   };
   Kind kind = Kind::kXensyms;
   DomainId domain;       // the domain; kXensyms and kLivepatches ignore it

@@ -31,14 +31,15 @@ constexpr Words<Role, 4> kRoles{{{Role::kNone, "none"},
                                  {Role::kPassive, "passive"}}};
 constexpr Words<CpuVendor, 3> kVendors{
     {{CpuVendor::kUnknown, "unknown"}, {CpuVendor::kIntel, "intel"}, {CpuVendor::kAmd, "amd"}}};
-constexpr Words<SymbolFile::Kind, 8> kKinds{{{SymbolFile::Kind::kXensyms, "xensyms"},
+constexpr Words<SymbolFile::Kind, 9> kKinds{{{SymbolFile::Kind::kXensyms, "xensyms"},
                                              {SymbolFile::Kind::kKallsyms, "kallsyms"},
                                              {SymbolFile::Kind::kModules, "modules"},
                                              {SymbolFile::Kind::kVmlinux, "vmlinux"},
                                              {SymbolFile::Kind::kImage, "image"},
                                              {SymbolFile::Kind::kVdso, "vdso"},
                                              {SymbolFile::Kind::kPerfMaps, "perf-maps"},
-                                             {SymbolFile::Kind::kLivepatches, "livepatches"}}};
+                                             {SymbolFile::Kind::kLivepatches, "livepatches"},
+                                             {SymbolFile::Kind::kBootTrace, "boot-trace"}}};
 
 using Change = DomainChange::Kind;
 constexpr Words<Change, 12> kChanges{{{Change::kUnknown, "unknown"},

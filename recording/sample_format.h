@@ -14,7 +14,7 @@ inline constexpr uint32_t kChunkMagic = 0x4b4e4843;  // "CHNK"
 struct FileHeader {
   std::array<char, 8> magic = kSampleMagic;
   uint16_t major = 1;
-  uint16_t minor = 12;
+  uint16_t minor = 13;
   uint32_t header_size = sizeof(kSampleMagic) + 8;  // chunks begin here
 };
 static_assert(sizeof(FileHeader) == 16);

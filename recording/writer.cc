@@ -106,6 +106,8 @@ std::string_view NameOf(SymbolFile::Kind kind) {
       return "perf-maps";
     case SymbolFile::Kind::kLivepatches:
       return "livepatches";
+    case SymbolFile::Kind::kBootTrace:
+      return "boot-trace";
   }
   return "symbols";
 }

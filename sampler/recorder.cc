@@ -16,6 +16,8 @@
 #include "base/error.h"
 #include "recording/disk_sync.h"
 #include "recording/writer.h"
+#include "sampler/agent/save_boot.h"
+#include "sampler/agent/vchan_channel.h"
 #include "sampler/child_process.h"
 #include "sampler/collector.h"
 #include "sampler/ftrace/ftrace_source.h"
@@ -146,6 +148,11 @@ class Recorder {
   void WaitForGuests();
   void SaveFiles();
   void CloseSources();
+  // Returns whether the guests whose boots are recorded can be asked for them, or are gone.
+  [[nodiscard]] bool HaveBooted() const;
+  void SaveBoots();
+  // Returns why the recording ends now, or "".
+  std::string ReasonToEnd();
   // Returns whether a signal has come that ends every wait for a guest. May be called by any
   // thread.
   bool IsInterrupted();
@@ -179,6 +186,7 @@ class Recorder {
   Tsc trace_began_;
   nanoseconds cpu_before_{0};  // processor time of this process before the recording
   std::optional<ChildProcess> command_;
+  bool have_booted_ = false;  // what HaveBooted returned last
   steady_clock::time_point started_;
   RecordResult result_;
 };
@@ -246,7 +254,7 @@ absl::Status Recorder::ReadHost() {
       request_.samples &&
       (!request_.samples->active.empty() || request_.samples->passive || request_.samples->hpet_hz);
   const bool linux_suffices =
-      request_.samples && request_.guest_files.empty() && !is_of_xen &&
+      request_.samples && request_.guest_files.empty() && request_.boot.empty() && !is_of_xen &&
       request_.samples->source.value_or(SourceKind::kPerf) == SourceKind::kPerf;
   if (!MayBeDom0() && linux_suffices) {
     ReadLinux();
@@ -456,14 +464,7 @@ void Recorder::Loop() {
       return;
     }
     result_.status = Step();
-    if (!result_.status.ok()) {
-      because = std::string(Message(result_.status));
-    } else if (command_ && command_->Poll()) {
-      because = "command ended";
-      result_.command_exit = command_->Poll();
-    } else if (request_.duration && steady_clock::now() - started_ >= *request_.duration) {
-      because = "duration over";
-    }
+    because = ReasonToEnd();
     if (steady_clock::now() >= next_domain_poll_) {
       PollDomains();
       PollLivepatches();
@@ -474,6 +475,27 @@ void Recorder::Loop() {
       WriteInfoSoFar();
     }
   }
+}
+
+std::string Recorder::ReasonToEnd() {
+  if (!result_.status.ok()) return std::string(Message(result_.status));
+  if (command_ && !result_.command_exit) result_.command_exit = command_->Poll();
+  const bool failed = result_.command_exit && !result_.command_exit->Succeeded();
+  const bool command_ended = result_.command_exit.has_value();
+  if (command_ended && (request_.boot.empty() || failed)) return "command ended";
+  if (request_.duration && steady_clock::now() - started_ >= *request_.duration) {
+    return "duration over";
+  }
+  const bool waits_for_boot = !request_.boot.empty() && (command_ended || !command_);
+  return waits_for_boot && have_booted_ ? "guests have booted" : "";
+}
+
+bool Recorder::HaveBooted() const {
+  return std::ranges::all_of(request_.boot, [this](const std::string& name) {
+    const absl::StatusOr<DomainId> id = FindDomain(result_.info.domains, name);
+    if (!id.ok()) return false;
+    return result_.info.Domain(*id)->died || domains_->OffersAgent(*id);
+  });
 }
 
 absl::Status Recorder::Step() {
@@ -488,6 +510,7 @@ absl::Status Recorder::Step() {
 // Polls domains. Xen keeps the buffers of a passive domain that ends until the session's end.
 void Recorder::PollDomains() {
   if (!domain_monitor_) return;
+  if (!request_.boot.empty()) have_booted_ = HaveBooted();
   const std::vector<DomainChange>& changes = result_.info.changes;
   const size_t known = changes.size();
   domain_monitor_->Poll(result_.info);
@@ -616,6 +639,7 @@ void Recorder::Stop() {
   result_.last.elapsed = while_sampling.elapsed;
   result_.last.own_cpu = while_sampling.own_cpu;
   KeepFirstError(sync_->Stop());  // no later success restores what the disk has lost
+  SaveBoots();
   info.state = recording::State::kComplete;
   if (!result_.status.ok()) {
     info.state = recording::State::kEndedEarly;
@@ -696,6 +720,23 @@ void Recorder::CloseSources() {
     result_.notes.insert(result_.notes.end(), problems.begin(), problems.end());
     result_.info.sources[i].problems = std::move(problems);
     result_.info.sources[i].stacks = source.Info().stacks;
+  }
+}
+
+// Sources and the disk's thread have ended: agents are asked by processes of their own.
+void Recorder::SaveBoots() {
+  RecordingInfo& info = result_.info;
+  const agent::Host host{.tsc_hz = info.host.clock_hz,
+                         .read_tsc = ReadTsc,
+                         .is_interrupted = [this] { return IsInterrupted(); }};
+  for (const std::string& name : request_.boot) {
+    const absl::StatusOr<DomainId> id = FindDomain(info.domains, name);
+    if (!id.ok()) {
+      result_.notes.push_back(fmt::format("--boot: {}", Message(id.status())));
+      continue;
+    }
+    const DomainInfo domain = *info.Domain(*id);
+    KeepFirstError(SaveBoot(domain, ConnectVchan, host, *writer_, info, result_.notes));
   }
 }
 

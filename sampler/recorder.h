@@ -39,10 +39,14 @@ struct RecordRequest {
   std::optional<SampleRequest> samples;
   std::optional<TraceRequest> trace;
   bool threads = false;  // whether dom0's kernel says which thread it runs (sampler/ftrace)
+  // Guests, by name or id, whose boots are to be in the recording. It does not end with the command
+  // then, but when these guests' agents can be asked. They need not exist yet.
+  std::vector<std::string> boot;
   std::vector<GuestFile> guest_files;
   // Raise dom0's weight for the length of the recording (sampler/xen/weight_boost.h).
   bool boost = false;
-  // Command that runs during the recording; none: until a signal, or for `duration`.
+  // Command that runs during the recording; none: until a signal, for `duration`, or until guests
+  // have booted.
   std::vector<std::string> command;
   std::optional<std::chrono::nanoseconds> duration;
   std::string written_by;
@@ -73,7 +77,7 @@ struct RecordResult {
   // Notes for the user: what could not be had, though the recording is good.
   std::vector<std::string> notes;
   absl::Status status;  // what ended it early: a full disk, xentrace's end
-  // The end of the command, if that ended the recording.
+  // The end of the command, if it ended before the recording.
   std::optional<Exit> command_exit;
 };
 

@@ -49,6 +49,9 @@ constexpr std::array<std::pair<std::string_view, SourceKind>, 3> kOthers{
      {"vdso", SourceKind::kVdso},
      {"perf-maps", SourceKind::kPerfMaps}}};
 
+// A guest's file that is not of symbols (recording/info.h, kBootTrace).
+constexpr std::string_view kNoSymbols = "boot-trace";
+
 void AddFiles(const fs::path& directory, DomainId domain, SymbolSources& sources) {
   for (const std::string_view name : kKernels) {
     if (auto path = Existing(directory / name)) {
@@ -63,7 +66,7 @@ void AddFiles(const fs::path& directory, DomainId domain, SymbolSources& sources
   for (const fs::path& images : {directory, directory / "images"}) {
     for (const fs::path& path : Entries(images)) {
       const std::string name = WithoutZst(path);
-      if (std::ranges::count(kKernels, name) > 0 ||
+      if (name == kNoSymbols || std::ranges::count(kKernels, name) > 0 ||
           std::ranges::count(kOthers, name, &std::pair<std::string_view, SourceKind>::first) > 0) {
         continue;
       }

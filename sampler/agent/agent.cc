@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <optional>
 #include <random>
 #include <utility>
 #include <vector>
@@ -15,11 +16,14 @@
 #include "sampler/agent/source_with_threads.h"
 #include "sampler/agent/vchan_channel.h"
 #include "sampler/event_spec.h"
+#include "sampler/ftrace/boot_trace.h"
 #include "sampler/ftrace/ftrace_source.h"
+#include "sampler/ftrace/trace_instance.h"
 #include "sampler/perf/perf_counters.h"
 #include "sampler/perf/perf_source.h"
 #include "sampler/running_processes.h"
 #include "sampler/signals.h"
+#include "sampler/small_file.h"
 #include "sampler/xen/host.h"
 #include "sampler/xenoprof/xenoprof_member.h"
 
@@ -87,6 +91,13 @@ absl::StatusOr<PerfCounters> OpenCounters(const std::vector<std::string>& texts)
   return PerfCounters::Open(events, CounterScope::kCpus, LinuxPerfCalls());
 }
 
+// What waits for the first recording that asks for it.
+absl::StatusOr<std::vector<std::byte>> TakeBoot() {
+  const std::optional<std::string> root = TraceInstance::FindTracefs();
+  if (!root) return PreconditionError("tracefs is not mounted, or not for its agent");
+  return TakeBootTrace(*root, ReadSmallFile("/proc/cmdline").value_or(""));
+}
+
 }  // namespace
 
 absl::Status RunAgent(DomainId allowed, bool allow_stacks, const std::string& program,
@@ -100,6 +111,11 @@ absl::Status RunAgent(DomainId allowed, bool allow_stacks, const std::string& pr
   };
   parts.open_counters = OpenCounters;
   parts.read_tsc = ReadTsc;
+  parts.boot_trace = TakeBoot();
+  if (parts.boot_trace.ok()) {
+    say(fmt::format("took the trace of this kernel's boot, {} bytes, for record --boot",
+                    parts.boot_trace->size()));
+  }
   absl::Status status;
   while (status.ok()) {
     absl::StatusOr<std::unique_ptr<Channel>> channel = OfferVchan(allowed);

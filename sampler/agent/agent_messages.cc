@@ -80,7 +80,7 @@ class PayloadReader {
   FileKind Kind() {
     const auto value = Number<uint8_t>();
     good_ = good_ && value >= static_cast<uint8_t>(FileKind::kKallsyms) &&
-            value <= static_cast<uint8_t>(FileKind::kPerfMaps);
+            value <= static_cast<uint8_t>(FileKind::kBootTrace);
     return static_cast<FileKind>(value);
   }
   bool good() const { return good_; }

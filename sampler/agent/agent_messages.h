@@ -21,12 +21,14 @@ namespace xenoscope::sampler::agent {
 
 inline constexpr uint16_t kMajor = 1;  // major version, which must be the same on both sides
 // Minor version; newer ones add kinds, and fields at the end of payloads.
-inline constexpr uint16_t kMinor = 5;
+inline constexpr uint16_t kMinor = 6;
 inline constexpr uint16_t kFirstMinorWithCounts = 3;  // the first one with Count and Counts
 // The first one whose Prepare says how callers in user mode are found.
 inline constexpr uint16_t kFirstMinorWithStacks = 4;
 // The first one whose Prepare asks for the threads of the guest.
 inline constexpr uint16_t kFirstMinorWithThreads = 5;
+// The first one with FileKind::kBootTrace.
+inline constexpr uint16_t kFirstMinorWithBootTrace = 6;
 inline constexpr size_t kFrameHeader = 20;
 inline constexpr size_t kMaxPayload = size_t{64} * 1024;
 inline constexpr size_t kMaxText = 256;   // limit of a name, in bytes
@@ -103,8 +105,14 @@ struct Account {
 };
 
 // The request for a file, and the answers: its content in order, the last part marked. kVdso and
-// kPerfMaps are of minor version 2; they are SymbolFile's kinds of these names.
-enum class FileKind : uint8_t { kKallsyms = 1, kModules = 2, kVdso = 3, kPerfMaps = 4 };
+// kPerfMaps are of minor version 2, kBootTrace of 6; they are SymbolFile's kinds of these names.
+enum class FileKind : uint8_t {
+  kKallsyms = 1,
+  kModules = 2,
+  kVdso = 3,
+  kPerfMaps = 4,
+  kBootTrace = 5
+};
 struct Want {
   FileKind kind = FileKind::kKallsyms;
   bool operator==(const Want&) const = default;

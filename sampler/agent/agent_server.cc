@@ -251,6 +251,13 @@ void Server::OpenFile(FileKind kind) {
     case FileKind::kPerfMaps:
       content = std::make_unique<std::istringstream>(ReadPerfMaps(parts_.proc, parts_.tmp));
       break;
+    case FileKind::kBootTrace:
+      if (!parts_.boot_trace.ok()) {
+        link_.Queue(Refusal(parts_.boot_trace.status()));
+        return;
+      }
+      content = std::make_unique<std::istringstream>(std::string(AsText(*parts_.boot_trace)));
+      break;
   }
   if (!content || !*content) {
     link_.Queue(Failed{"cannot read the kernel's symbols"});

@@ -41,6 +41,8 @@ struct ServerParts {
   std::string modules = "/proc/modules";
   std::string proc = "/proc";  // directory of processes, for /tmp/perf-PID.map
   std::string tmp = "/tmp";
+  // What the guest's kernel recorded of its boot (sampler/ftrace/boot_trace.h), or why it did not.
+  absl::StatusOr<std::vector<std::byte>> boot_trace = absl::NotFoundError("it was not taken");
   std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
 };
 

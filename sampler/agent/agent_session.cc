@@ -167,7 +167,7 @@ absl::Status Session::TimeoutError(std::string_view what, std::chrono::milliseco
 
 void Session::Start(Sink sink) {
   sink_ = std::move(sink);
-  for (const recording::ClockAnswer& answer : std::exchange(answers_, {})) {
+  for (const recording::ClockAnswer& answer : answers_) {
     if (threads_) sink_->clock_answer(answer);
   }
   started_ = host_.read_tsc();

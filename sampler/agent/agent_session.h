@@ -156,6 +156,8 @@ class Session {
   [[nodiscard]] Refused refused() const;
   [[nodiscard]] Lateness lateness() const;
   [[nodiscard]] const GuestClock& clock() const { return clock_; }
+  // Returns the answers about its clock that came before sampling.
+  [[nodiscard]] const std::vector<recording::ClockAnswer>& answers() const { return answers_; }
   // Returns the instant before which all samples have been handed on.
   [[nodiscard]] Tsc Delivered() const { return delivered_; }
 
@@ -227,7 +229,7 @@ class Session {
   Refused refused_;
   bool threads_ = false;
   bool asked_threads_ = false;
-  std::vector<recording::ClockAnswer> answers_;  // until sampling starts
+  std::vector<recording::ClockAnswer> answers_;  // those until sampling started
   std::vector<recording::KernelTraceInfo> kernel_traces_;
   uint32_t asked_stack_bytes_ = 0;
   uint32_t stack_bytes_ = 0;

@@ -33,7 +33,9 @@ constexpr GuestFile kFiles[] = {
     {FileKind::kKallsyms, SymbolFile::Kind::kKallsyms, 0, "its kernel's symbols"},
     {FileKind::kModules, SymbolFile::Kind::kModules, 0, "its kernel's symbols"},
     {FileKind::kVdso, SymbolFile::Kind::kVdso, 2, "its vDSO"},
-    {FileKind::kPerfMaps, SymbolFile::Kind::kPerfMaps, 2, "what its compilers made"}};
+    {FileKind::kPerfMaps, SymbolFile::Kind::kPerfMaps, 2, "what its compilers made"},
+    {FileKind::kBootTrace, SymbolFile::Kind::kBootTrace, agent::kFirstMinorWithBootTrace,
+     "the trace of its boot"}};
 
 void Add(recording::ProcessChunk& chunk, const recording::ProcessRecord& record) {
   using recording::MapEntry;
@@ -106,6 +108,13 @@ std::string NoteOnThreads(const Session& session) {
   return session.clock().Error() ? "its agent sends no threads"
                                  : "its threads are not recorded, as its clock runs at another "
                                    "rate than the host's";
+}
+
+// Returns why an agent sends no trace of its guest's boot though it was asked for.
+std::string NoteOnBoot(const Session& session) {
+  return fmt::format(
+      "its agent, {}, is too old for record --boot: use this xenoscope in the guest, too",
+      session.hello().program);
 }
 
 // Returns what an agent does that could not do all that was wanted.
@@ -201,7 +210,7 @@ absl::StatusOr<std::unique_ptr<AgentSource>> AgentSource::Open(const recording::
   const bool is_member = IsMemberOfXenoprof(*session, request.how);
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private
   std::unique_ptr<AgentSource> source(
-      new AgentSource(std::move(session), host, is_member, request.limits.bytes));
+      new AgentSource(std::move(session), host, is_member, request));
   if (!note.empty()) source->notes_.push_back(fmt::format("{}: {}", source->Name(), note));
   if (request.how.threads && note.empty() && !source->session_->threads()) {
     source->notes_.push_back(
@@ -214,13 +223,14 @@ absl::StatusOr<std::unique_ptr<AgentSource>> AgentSource::Open(const recording::
 }
 
 AgentSource::AgentSource(std::unique_ptr<Session> session, agent::Host host, bool is_member,
-                         uint64_t most_stack_bytes)
+                         const AgentRequest& request)
     : session_(std::move(session)),
       host_(std::move(host)),
       is_member_(is_member),
+      boot_(request.boot),
       chunk_(session_->domain().id, {.piece_bytes = session_->stack_bytes(),
                                      .bytes_per_second = kStackBytesPerSecond,
-                                     .bytes = most_stack_bytes}) {}
+                                     .bytes = request.limits.bytes}) {}
 
 recording::SourceInfo AgentSource::Info() const {
   recording::SourceInfo info = AgentSourceInfo(domain().id);
@@ -389,11 +399,22 @@ absl::Status AgentSource::Stop(recording::SampleWriter& writer) {
 
 absl::StatusOr<agent::FilePart> AgentSource::Fetch(SymbolFile::Kind kind) {
   const auto* const file = std::ranges::find(kFiles, kind, &GuestFile::kind);
-  const bool known = file != std::end(kFiles) && session_->hello().minor >= file->since;
+  const bool is_boot = kind == SymbolFile::Kind::kBootTrace;
+  bool known = file != std::end(kFiles) && (boot_ || !is_boot);
+  if (known && session_->hello().minor < file->since) {
+    known = false;
+    if (is_boot) missing_.push_back(NoteOnBoot(*session_));
+  }
   if (!known || !session_->status().ok()) return agent::FilePart{.last = true, .content = {}};
   auto part = session_->Fetch(file->file);
   if (!part.ok()) {
     missing_.push_back(fmt::format("{}: {}", file->what, Message(part.status())));
+  } else if (is_boot && part->last) {
+    auto answers = recording::SampleWriter::InMemory();
+    // In this file chunks are of domain 0, as the guest does not know its number.
+    answers.AppendClockAnswers(kDom0, session_->answers());
+    const std::vector<std::byte> chunk = answers.Take();
+    part->content.insert(part->content.end(), chunk.begin(), chunk.end());
   }
   return part;
 }

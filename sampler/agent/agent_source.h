@@ -24,6 +24,7 @@ namespace xenoscope::sampler {
 
 struct AgentRequest {
   agent::Prepare how;
+  bool boot = false;  // whether the recording is to have the trace of the guest's boot
   agent::Limits limits;
 };
 
@@ -74,7 +75,8 @@ class AgentSource final : public Source {
   void OnDomainDestroyed(DomainId domain) override;
   absl::Status Stop(recording::SampleWriter& writer) override;
   // Returns the next part of the guest's file, as agent::Session::Fetch does; empty at once: there
-  // is no such file, or the agent does not know this kind.
+  // is no such file, the agent does not know this kind, or it was not asked for. The trace of the
+  // boot ends with the answers about its clock.
   absl::StatusOr<agent::FilePart> Fetch(recording::SymbolFile::Kind kind);
   absl::Status Save(const recording::Writer& writer, recording::RecordingInfo& info) override;
   absl::Status Close() override;
@@ -102,7 +104,7 @@ class AgentSource final : public Source {
   };
 
   AgentSource(std::unique_ptr<agent::Session> session, agent::Host host, bool is_member,
-              uint64_t most_stack_bytes);
+              const AgentRequest& request);
 
   PendingSample& AddPending(const recording::Sample& sample);
   void AddPending(const recording::Sample& sample, const recording::UserStack* stack);
@@ -115,6 +117,7 @@ class AgentSource final : public Source {
   std::unique_ptr<agent::Session> session_;
   agent::Host host_;
   bool is_member_;
+  bool boot_;                     // the trace of its boot was asked for
   std::vector<uint8_t> numbers_;  // number in the recording of each of the session's events
   std::vector<PendingSample> pending_samples_;
   StackedChunk chunk_;                 // samples that are being written

@@ -81,16 +81,27 @@ absl::StatusOr<TraceInstance> TraceInstance::Create(const std::string& root,
     return UnimplementedError("this Linux cannot trace by the TSC: {}", Message(status));
   }
   XENOSCOPE_RETURN_IF_ERROR(instance.Write("buffer_size_kb", fmt::format("{}", buffer_kb)));
-  instance.cpus_ = CpusIn(path + "/per_cpu");
-  // An instance has it where its pages may differ from others' (since Linux 6.8).
-  for (const std::string& directory : {path, root}) {
-    const auto header = ReadSmallFile(directory + "/events/header_page");
-    if (header && instance.page_size_ == 0) instance.page_size_ = PageSize(*header);
-  }
-  if (instance.page_size_ == 0 || instance.cpus_.empty()) {
-    return UnimplementedError("{} has no pages of a trace buffer", path);
-  }
+  XENOSCOPE_RETURN_IF_ERROR(instance.FindPages());
   return instance;
+}
+
+absl::StatusOr<TraceInstance> TraceInstance::First(const std::string& root) {
+  TraceInstance instance(root, root);
+  XENOSCOPE_RETURN_IF_ERROR(instance.FindPages());
+  return instance;
+}
+
+absl::Status TraceInstance::FindPages() {
+  cpus_ = CpusIn(path_ + "/per_cpu");
+  // An instance has it where its pages may differ from others' (since Linux 6.8).
+  for (const std::string& directory : {path_, root_}) {
+    const auto header = ReadSmallFile(directory + "/events/header_page");
+    if (header && page_size_ == 0) page_size_ = PageSize(*header);
+  }
+  if (page_size_ == 0 || cpus_.empty()) {
+    return UnimplementedError("{} has no pages of a trace buffer", path_);
+  }
+  return absl::OkStatus();
 }
 
 TraceInstance::TraceInstance(TraceInstance&& other) noexcept
@@ -100,7 +111,7 @@ TraceInstance::TraceInstance(TraceInstance&& other) noexcept
       page_size_(other.page_size_) {}
 
 TraceInstance::~TraceInstance() {
-  if (!path_.empty()) rmdir(path_.c_str());
+  if (!path_.empty() && path_ != root_) rmdir(path_.c_str());
 }
 
 absl::Status TraceInstance::Write(const std::string& file, std::string_view text) const {

@@ -1,5 +1,6 @@
 // An instance of Linux's tracing (Documentation/trace/ftrace.rst): a directory of tracefs whose
-// buffers, clock and events are its own, so that nobody else's tracing is touched.
+// buffers, clock and events are its own, so that nobody else's tracing is touched. Or the first
+// one, which the kernel makes, and which may have recorded its boot.
 #pragma once
 
 #include <cstddef>
@@ -31,11 +32,14 @@ class TraceInstance {
   // Errors: PermissionDenied; Unimplemented: this Linux has no instances, or no TSC clock.
   static absl::StatusOr<TraceInstance> Create(const std::string& root, const std::string& name,
                                               uint32_t buffer_kb);
+  // Returns the instance that the kernel makes, at `root` itself, as it is. Errors (Unimplemented):
+  // it has no pages.
+  static absl::StatusOr<TraceInstance> First(const std::string& root);
   TraceInstance(TraceInstance&& other) noexcept;
   TraceInstance& operator=(TraceInstance&&) = delete;
   TraceInstance(const TraceInstance&) = delete;
   TraceInstance& operator=(const TraceInstance&) = delete;
-  // Removes the instance with its buffers.
+  // Removes the instance with its buffers, if Create made it.
   ~TraceInstance();
 
   // Turns on the event "SYSTEM:EVENT", or all of "SYSTEM:*". NotFound: this kernel has none.
@@ -58,9 +62,10 @@ class TraceInstance {
   TraceInstance(std::string root, std::string path)
       : root_(std::move(root)), path_(std::move(path)) {}
   [[nodiscard]] absl::Status Write(const std::string& file, std::string_view text) const;
+  absl::Status FindPages();
 
   std::string root_;
-  std::string path_;  // empty: moved from
+  std::string path_;  // root_: the first instance; empty: moved from
   std::vector<uint32_t> cpus_;
   size_t page_size_ = 0;
 };

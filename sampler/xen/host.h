@@ -64,6 +64,8 @@ class DomainDirectory {
   // Returns the process that is the domain's device model, as the toolstack says; nothing if there
   // is none in this domain.
   virtual std::optional<uint32_t> DeviceModelOf(DomainId id) = 0;
+  // Returns whether `xenoscope agent` in the domain waits for a recording.
+  virtual bool OffersAgent(DomainId id) = 0;
 };
 
 // Returns the domain among `domains` that a user names by a name or an id. Errors (NotFound) list

@@ -84,6 +84,11 @@ class XenstoreDirectory final : public DomainDirectory {
     return absl::SimpleAtoi(text, &pid) ? std::optional(pid) : std::nullopt;
   }
 
+  bool OffersAgent(DomainId id) override {
+    // What libxenvchan writes last (tools/libs/vchan/init.c).
+    return !Read(fmt::format("/local/domain/{}/data/xenoscope/event-channel", id.value)).empty();
+  }
+
  private:
   std::string Read(const std::string& path) {
     unsigned size = 0;

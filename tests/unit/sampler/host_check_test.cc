@@ -98,6 +98,7 @@ class FakeDirectory final : public DomainDirectory {
   }
   std::set<DomainId> Ids() override { return {}; }
   std::optional<uint32_t> DeviceModelOf(DomainId /*id*/) override { return std::nullopt; }
+  bool OffersAgent(DomainId /*id*/) override { return false; }
 };
 
 TEST(HostCheck, ReadsAgentsInSandboxes) {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/mapped_file.h"
+#include "recording/chunk_reader.h"
 #include "recording/info_json.h"
 #include "recording/sample_reader.h"
 #include "sampler/agent/agent_server.h"
@@ -474,6 +475,38 @@ TEST_F(AgentFilesTest, RecordsKernelSymbolsUnlessGiven) {
   EXPECT_THAT(source_->FinalNotes(), ElementsAre(HasSubstr("symbols")));
   ASSERT_TRUE(source_->Save(*writer_, info_).ok());
   EXPECT_THAT(info_.symbols, SizeIs(3));
+}
+
+TEST_F(AgentFilesTest, RecordsTheBootIfAskedFor) {
+  const recording::FileHeader header;
+  const auto bytes = std::as_bytes(std::span(&header, 1));
+  parts_.boot_trace = std::vector<std::byte>(bytes.begin(), bytes.end());
+  request_.boot = true;
+  RecordAndSave();
+  ASSERT_THAT(info_.symbols, SizeIs(3));
+  EXPECT_EQ(info_.symbols[2].path, "guests/3/boot-trace");
+  const auto file = MappedFile::Open(path_ + "/r.xeno/guests/3/boot-trace");
+  ASSERT_TRUE(file.ok()) << file.status();
+  auto chunks = recording::ChunkReader::Open(file->bytes());
+  ASSERT_TRUE(chunks.ok()) << chunks.status();
+  const auto answers = chunks->Next();
+  ASSERT_TRUE(answers) << "those about its clock follow what the guest wrote";
+  EXPECT_EQ(answers->header.kind, recording::ChunkKind::kClockAnswers);
+  EXPECT_GT(answers->header.count, 0);
+}
+
+TEST_F(AgentFilesTest, SaysWhyThereIsNoBoot) {
+  parts_.boot_trace = absl::FailedPreconditionError("its kernel did not record its boot");
+  request_.boot = true;
+  RecordAndSave();
+  EXPECT_THAT(source_->FinalNotes(), Contains(HasSubstr("the trace of its boot: its kernel did")));
+}
+
+TEST_F(AgentFilesTest, SaysThatAnOlderAgentHasNoBoot) {
+  parts_.hello.minor = 5;
+  request_.boot = true;
+  RecordAndSave();
+  EXPECT_THAT(source_->FinalNotes(), Contains(HasSubstr("too old for record --boot")));
 }
 
 TEST_F(AgentFilesTest, DoesNotRequestUnknownFilesOfOlderAgent) {

@@ -56,6 +56,7 @@ class FakeDirectory final : public DomainDirectory {
     return ids;
   }
   std::optional<uint32_t> DeviceModelOf(DomainId /*id*/) override { return std::nullopt; }
+  bool OffersAgent(DomainId /*id*/) override { return false; }
   bool silent = false;
   std::string name = "guest";  // of all
   uint32_t vcpus = 2;
