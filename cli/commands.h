@@ -38,6 +38,7 @@ void AddAnnotate(Command program, CommandAction& run);
 void AddArchive(Command program, CommandAction& run);
 void AddUnpack(Command program, CommandAction& run);
 void AddThreads(Command program, CommandAction& run);
+void AddBoot(Command program, CommandAction& run);
 void AddPush(Command program, CommandAction& run);
 void AddTrend(Command program, CommandAction& run);
 void AddPrune(Command program, CommandAction& run);

@@ -98,13 +98,17 @@ absl::Status ProfileSource::FindShifts(const profile::SampleSelection& selection
 absl::Status ProfileSource::Profile(const ProfileOptions& options, profile::ProfileColumns columns,
                                     report::ProfileReport& out,
                                     correlate::PipelineObserver* observer,
-                                    correlate::TraceObserver* trace_observer) const {
+                                    correlate::TraceObserver* trace_observer,
+                                    correlate::ThreadSource* threads) const {
   SetNames(out);
   out.input = options.input;
   out.by = columns.by;
-  XENOSCOPE_ASSIGN_OR_RETURN(const KernelTraces kernels, KernelsFor(columns));
-  std::optional<guests::ThreadSwitches> threads;
-  if (!kernels.traces.empty()) threads.emplace(ThreadsOf(kernels));
+  KernelTraces kernels;
+  std::optional<guests::ThreadSwitches> recorded_threads;
+  if (threads == nullptr) {
+    XENOSCOPE_ASSIGN_OR_RETURN(kernels, KernelsFor(columns));
+    if (!kernels.traces.empty()) threads = &recorded_threads.emplace(ThreadsOf(kernels));
+  }
   // A trace without runstates does not say which vCPU ran: it places no sample.
   const bool places = input_ && (from_trace_ || input_->Has(trace::Figure::kRunstates));
   XENOSCOPE_ASSIGN_OR_RETURN(const TscRange within, Selected(options));
@@ -115,7 +119,7 @@ absl::Status ProfileSource::Profile(const ProfileOptions& options, profile::Prof
       .frames_at = [this](
                        DomainId domain, Mode mode, AddressSpaceId space,
                        Address address) { return LinesOf(domain, mode, space, address).inlined; },
-      .threads = threads ? &*threads : nullptr,
+      .threads = threads,
       .trace_observer = trace_observer,
       .within = within,
       .columns = std::move(columns)};
@@ -132,12 +136,12 @@ absl::Status ProfileSource::Profile(const ProfileOptions& options, profile::Prof
   if (!from_trace_) {
     std::ranges::move(report::UnwindNotes(*info(), unwound_), std::back_inserter(out.cautions));
   }
-  if (!threads && ShowsThreads(out.by)) {
+  if (threads == nullptr && ShowsThreads(out.by)) {
     out.cautions.emplace_back(
         "There are no kernel's events in it, so threads and containers are not known: record with "
         "--threads.");
   }
-  if (!threads && !HasProcesses(info()) &&
+  if (threads == nullptr && !HasProcesses(info()) &&
       profile::HasDimension(out.by, correlate::Dimension::kBehalf)) {
     out.cautions.emplace_back(
         "Samples here have no process, so it is not known on whose behalf dom0 worked: record with "

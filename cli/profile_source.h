@@ -14,6 +14,7 @@
 #include "cli/symbol_options.h"
 #include "cli/trace_options.h"
 #include "correlate/pipeline_observer.h"
+#include "correlate/thread_source.h"
 #include "profile/code_lines.h"
 #include "profile/profiler.h"
 #include "profile/recorded_processes.h"
@@ -56,10 +57,12 @@ class ProfileSource {
 
   // Writes the profile by `columns` to `out`, which refers to this source. `observer`, if not null,
   // sees how it is made; `out` has names and the sample set before that. `trace_observer` sees the
-  // trace (ProfileRequest::trace_observer).
+  // trace (ProfileRequest::trace_observer). `threads`, if not null, stands for the events of
+  // kernels that the recording has.
   absl::Status Profile(const ProfileOptions& options, profile::ProfileColumns columns,
                        report::ProfileReport& out, correlate::PipelineObserver* observer = nullptr,
-                       correlate::TraceObserver* trace_observer = nullptr) const;
+                       correlate::TraceObserver* trace_observer = nullptr,
+                       correlate::ThreadSource* threads = nullptr) const;
 
   // Returns nothing for a bare trace.
   const std::optional<recording::Recording>& recording() const {

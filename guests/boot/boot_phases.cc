@@ -33,9 +33,11 @@ class Finder {
   bool Take(const CpuCursor& cursor) {
     const KernelEvent& event = cursor.event();
     const Tsc at = std::max(Tsc{event.tsc - static_cast<uint64_t>(offset_)}, boot_.end);
-    if (boot_.phases.empty()) {
+    if (boot_.cpus.empty()) {  // the first one
       boot_.lost_begin = cursor.after_loss();
-      BeginPhase("kernel start", at, /*is_level=*/false);
+      if (event.kind != KernelEventKind::kInitcallLevel) {
+        BeginPhase("kernel start", at, /*is_level=*/false);
+      }
       Follow(cursor.cpu(), at);
     } else if (cursor.after_loss()) {
       ++boot_.losses;
@@ -100,8 +102,7 @@ class Finder {
 
   void OnLevel(const KernelEvent& event, Tsc at) {
     has_initcalls_ = true;
-    const std::string& before = boot_.phases.back().name;
-    if (before == kConsole || before == kEarly) EndLevels();
+    if (level_ == kConsole || level_ == kEarly) EndLevels();
     level_ = Name(event.name);
     BeginPhase(level_, at, /*is_level=*/true);
   }

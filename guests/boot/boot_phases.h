@@ -1,6 +1,7 @@
 // The phases of a Linux kernel's boot, by its own events: the levels of its initcalls in their
 // order, what is between them, and user space.
 //
+//   the first event, if it is none of initcalls ---> "kernel start"
 //   initcall_level, initcall_start of another level ---> a level: "early", "core", "core_sync", ...
 //   the last initcall_finish of the levels before the scheduler's ---> "after console", ...
 //   the first sched_process_exec of thread 1 ---> "user space"

@@ -75,22 +75,25 @@ BootPage Usual() {
 
 TEST_F(BootPhasesTest, AreTheLevelsAndWhatIsBetweenThem) {
   kernel_.Page(0, Usual().Page());
-  EXPECT_THAT(
-      Phases(),
-      ElementsAre("kernel start 1200-1200", "console 1200-1300", "after console 1300-1700",
-                  "early 1700-1800", "after early 1800-2000", "pure 2000-2100", "core 2100-2210",
-                  "core_sync 2210-2400", "fs 2400-2460", "rootfs 2460-2600", "device 2600-2700",
-                  "after device 2700-3000", "user space 3000-3200"));
+  EXPECT_THAT(Phases(),
+              ElementsAre("console 1200-1300", "after console 1300-1700", "early 1700-1800",
+                          "after early 1800-2000", "pure 2000-2100", "core 2100-2210",
+                          "core_sync 2210-2400", "fs 2400-2460", "rootfs 2460-2600",
+                          "device 2600-2700", "after device 2700-3000", "user space 3000-3200"));
 }
 
 TEST_F(BootPhasesTest, WithoutSymbolsAreThoseThatEventsName) {
   kernel_.Page(0, Usual().Page());
   initcalls_.clear();
-  EXPECT_THAT(Phases(),
-              ElementsAre("kernel start 1200-1200", "console 1200-1300", "after console 1300-1700",
-                          "early 1700-1800", "after early 1800-2000", "pure 2000-2100",
-                          "core 2100-2400", "fs 2400-2600", "device 2600-2700",
-                          "after device 2700-3000", "user space 3000-3200"));
+  EXPECT_THAT(Phases(), ElementsAre("console 1200-1300", "after console 1300-1700",
+                                    "early 1700-1800", "after early 1800-2000", "pure 2000-2100",
+                                    "core 2100-2400", "fs 2400-2600", "device 2600-2700",
+                                    "after device 2700-3000", "user space 3000-3200"));
+}
+
+TEST_F(BootPhasesTest, BeginWithTheFirstEvent) {
+  kernel_.Page(0, BootPage(1000).Switch(1000, 0, 1).Level(1200, 1, "core").Page());
+  EXPECT_THAT(Phases(), ElementsAre("kernel start 1000-1200", "core 1200-1200"));
 }
 
 TEST_F(BootPhasesTest, EndAtAProgram) {

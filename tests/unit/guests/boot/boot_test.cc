@@ -80,7 +80,6 @@ TEST_F(BootTest, EveryCycleIsInOnePartAndState) {
       lines,
       ElementsAre("build 500-1000: guest 0 Xen 0 stolen 200 blocked 0 lost 0 untraced 300",
                   "entry 1000-1200: guest 100 Xen 100 stolen 0 blocked 0 lost 0 untraced 0",
-                  "kernel start 1200-1200: guest 0 Xen 0 stolen 0 blocked 0 lost 0 untraced 0",
                   "core 1200-2400: guest 1000 Xen 200 stolen 0 blocked 0 lost 0 untraced 0",
                   "late 2400-2800: guest 200 Xen 0 stolen 100 blocked 100 lost 0 untraced 0",
                   "after late 2800-2950: guest 50 Xen 0 stolen 0 blocked 100 lost 0 untraced 0",
@@ -90,7 +89,7 @@ TEST_F(BootTest, EveryCycleIsInOnePartAndState) {
 
 TEST_F(BootTest, XenIsByReason) {
   const Boot boot = Follow();
-  const std::vector<BootExit>& core = boot.parts[3].times.exits;
+  const std::vector<BootExit>& core = boot.parts[2].times.exits;
   ASSERT_EQ(core.size(), 2);
   EXPECT_EQ(core[0].reason, trace::kVmexitCpuid);
   EXPECT_EQ(core[1].reason, trace::kVmexitNpf);
@@ -104,7 +103,7 @@ TEST_F(BootTest, InitcallsHaveTheirTimes) {
   // [1400, 2100): in Xen in [1500, 1600) and from 2050 on.
   EXPECT_THAT(boot.initcall_times[0].states, ElementsAre(550, 150, 0, 0, 0, 0));
   EXPECT_THAT(boot.initcall_times[1].states, ElementsAre(150, 0, 100, 100, 0, 0));
-  EXPECT_EQ(boot.parts[3].initcalls, 1);
+  EXPECT_EQ(boot.parts[2].initcalls, 1);
 }
 
 TEST_F(BootTest, TraceThatBeginsLaterHasTheRest) {

@@ -1,0 +1,96 @@
+#include "cli/boot_trace.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "base/error.h"
+#include "cli/domain_names.h"
+#include "symbolizer/text/initcalls.h"
+
+namespace xenoscope::cli {
+namespace {
+
+using recording::SymbolFile;
+
+const SymbolFile* FindFile(const recording::Recording& recording, SymbolFile::Kind kind,
+                           DomainId domain) {
+  for (const SymbolFile& file : recording.info().symbols) {
+    if (file.kind == kind && file.domain == domain) return &file;
+  }
+  return nullptr;
+}
+
+absl::StatusOr<std::vector<Initcall>> ReadInitcallsOf(const recording::Recording& recording,
+                                                      DomainId domain) {
+  const SymbolFile* const file = FindFile(recording, SymbolFile::Kind::kKallsyms, domain);
+  if (file == nullptr) return std::vector<Initcall>();
+  XENOSCOPE_ASSIGN_OR_RETURN(const recording::PlainFile plain, recording.OpenSymbols(*file));
+  XENOSCOPE_ASSIGN_OR_RETURN(const MappedFile kallsyms, MappedFile::Open(plain.path()));
+  return symbolizer::ReadInitcalls(AsText(kallsyms.bytes()));
+}
+
+}  // namespace
+
+absl::StatusOr<BootTrace> BootTrace::Open(const recording::Recording& recording, DomainId domain,
+                                          const trace::TraceFile& xen) {
+  const std::string name = DomainLabel(domain, recording.info().NameOf(domain));
+  const SymbolFile* const found = FindFile(recording, SymbolFile::Kind::kBootTrace, domain);
+  if (found == nullptr) {
+    return NotFoundError(
+        "{} has no trace of {}'s boot: record with --boot {}, a kernel with the options of "
+        "`xenoscope boot --kernel-options`, and `xenoscope agent` in the guest",
+        recording.path(), name, name);
+  }
+  XENOSCOPE_ASSIGN_OR_RETURN(recording::PlainFile plain, recording.OpenSymbols(*found));
+  XENOSCOPE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(plain.path()));
+  BootTrace trace(std::move(plain), std::move(file));
+  auto kernel = guests::KernelTrace::Open(trace.file_.bytes(), domain, kDom0);
+  if (!kernel.ok()) return InContext(kernel.status(), name);
+  if (!*kernel) return NotFoundError("{}: the trace of its boot is empty", name);
+  if ((*kernel)->clock().answers == 0) {
+    return InvalidError("{}: no answer about its clock is in the recording", name);
+  }
+  trace.kernel_ = std::make_unique<guests::KernelTrace>(**std::move(kernel));
+  const guests::KernelTrace* const all = trace.kernel_.get();
+  trace.clock = guests::FindKernelClocks({&all, 1}, &xen).front();
+  XENOSCOPE_ASSIGN_OR_RETURN(trace.initcalls, ReadInitcallsOf(recording, domain));
+  if (trace.initcalls.empty()) {
+    fmt::print(stderr,
+               "xenoscope: {}: its kernel's symbols name no initcalls, so these are addresses, and "
+               "levels that no event names are part of others\n",
+               name);
+  }
+  return trace;
+}
+
+Cycles WidthOf(const guests::KernelClock& clock) {
+  return static_cast<uint64_t>(clock.ranges.back().max) -
+         static_cast<uint64_t>(clock.ranges.front().min);
+}
+
+absl::StatusOr<DomainId> ChooseBooted(const recording::Recording& recording,
+                                      const std::string& text) {
+  const recording::RecordingInfo& info = recording.info();
+  if (!text.empty()) return ChooseDomain(&info, text);
+  std::vector<DomainId> booted;
+  std::vector<std::string> names;
+  for (const SymbolFile& file : info.symbols) {
+    if (file.kind != SymbolFile::Kind::kBootTrace) continue;
+    booted.push_back(file.domain);
+    names.push_back(DomainLabel(file.domain, info.NameOf(file.domain)));
+  }
+  if (booted.empty()) {
+    return NotFoundError("{} has no guest's boot: record with --boot GUEST", recording.path());
+  }
+  if (booted.size() > 1) {
+    return InvalidError("{} has the boots of {}: choose one with --domain", recording.path(),
+                        fmt::join(names, ", "));
+  }
+  return booted.front();
+}
+
+}  // namespace xenoscope::cli
