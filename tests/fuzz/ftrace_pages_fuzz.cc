@@ -1,6 +1,6 @@
 // Fuzzes what a guest sends of its kernel's trace: the formats of events, and a page. There is no
 // crash, no hang, no read outside of the page, its bytes add up, and so do the times of threads, of
-// their culprits, and the events that bound the guest's clock.
+// their culprits, of the boot, and the events that bound the guest's clock.
 // Bytes 0..1 are the size of the formats, which follow; the rest is the page.
 #include <algorithm>
 #include <cstddef>
@@ -13,6 +13,8 @@
 
 #include "base/bytes.h"
 #include "base/ids.h"
+#include "guests/boot/boot.h"
+#include "guests/boot/boot_phases.h"
 #include "guests/clock/kernel_clock.h"
 #include "guests/ftrace/formats.h"
 #include "guests/ftrace/kernel_event.h"
@@ -89,6 +91,24 @@ void CheckWaits(const guests::ThreadStates& states) {
   }
 }
 
+// The phases of a boot are in the order of time, and their times add up.
+void CheckBoot(const guests::KernelTrace& kernel) {
+  auto phases = guests::FindBootPhases(kernel, 0, {}, "");
+  if (!phases.ok()) return;
+  const auto boot = guests::FollowBoot(kGuest, *std::move(phases), Xen());
+  if (!boot.ok()) std::abort();
+  xenoscope::Tsc end = boot->parts.front().when.begin;
+  for (const guests::BootPart& part : boot->parts) {
+    if (part.when.begin != end || part.when.end < end) std::abort();
+    end = part.when.end;
+  }
+  for (size_t i = 0; i < boot->initcall_times.size(); ++i) {
+    const guests::BootInitcall& initcall = boot->kernel.initcalls[i];
+    if (initcall.when.end < initcall.when.begin) std::abort();
+    if (initcall.by_boot && boot->initcall_times[i].Sum() != initcall.when.Length()) std::abort();
+  }
+}
+
 // Follows threads through the page as that of two CPUs, and once more after itself. The page has
 // what the guest answered about its clock, too.
 void FollowThreads(Bytes formats, Bytes page, uint32_t page_size) {
@@ -112,6 +132,7 @@ void FollowThreads(Bytes formats, Bytes page, uint32_t page_size) {
   const auto trace = guests::KernelTrace::Open(file, kGuest);
   if (!trace.ok() || !*trace) return;
   CheckClock(**trace);
+  CheckBoot(**trace);
   std::vector<guests::ThreadStates> domains;
   domains.emplace_back(**trace, 0);
   if (!guests::FollowThreads(domains, &Xen()).ok()) std::abort();

@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "symbolizer/livepatches.h"
 #include "symbolizer/symbol_index.h"
+#include "symbolizer/text/initcalls.h"
 #include "symbolizer/text/perf_maps.h"
 #include "symbolizer/text/text_symbols.h"
 
@@ -56,6 +57,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         std::abort();
       }
     }
+  }
+  // Initcalls are functions with names, in the order of their addresses.
+  xenoscope::Address before = 0;
+  for (const xenoscope::Initcall& initcall : symbolizer::ReadInitcalls(text)) {
+    if (initcall.address < before || initcall.function.empty() || initcall.levels.empty()) {
+      std::abort();
+    }
+    before = initcall.address;
   }
   // These are the lines of /tmp/perf-PID.map.
   const auto maps = symbolizer::PerfMaps::Read(text);
