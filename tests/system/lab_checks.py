@@ -467,6 +467,110 @@ def check_clock(lab, name, clock):
     lab.check(is_hosts == (name == "pv"), f"{name}: its TSC is {'' if is_hosts else 'not '}the host's")
 
 
+LEVELS = ["early", "pure", "core", "core_sync", "postcore", "arch", "subsys", "subsys_sync", "fs", "fs_sync", "rootfs",
+          "device", "device_sync", "late", "late_sync"]
+
+
+def boot_levels(lab):
+    """Each cycle of a boot is in one phase and state, and the levels of initcalls are those that the kernel has."""
+    options = subprocess.run([PROGRAM, "boot", "--kernel-options"], capture_output=True, text=True, check=True).stdout
+    for name in "pv", "pvh":
+        lab.check(options.strip() in lab.text(f"guests/{name}.cfg"),
+                  f"{name}: its kernel has the options that boot prints")
+        boot = lab.run_json("boot", lab.path(), "--domain", name, "--format", "json")
+        phases = {phase["phase"]: phase for phase in boot["phases"]}
+        missing = [level for level in LEVELS if level not in phases]
+        lab.check(not missing, f"{name}: the boot has all levels; missing: {missing}")
+        in_order = [phase["phase"] for phase in boot["phases"] if phase["phase"] in LEVELS]
+        lab.check(in_order == LEVELS, f"{name}: and in their order")
+        # Each phase is its states, and all phases are the boot.
+        states = [key for key in boot["phases"][0] if key.endswith("_s") and key not in ("begin_s", "wall_s")]
+        worst = max(abs(sum(phase[key] for key in states) - phase["wall_s"]) for phase in boot["phases"])
+        lab.check(worst < 1e-9, f"{name}: states of phases add up, to {worst:.1e} s")
+        total = sum(phase["wall_s"] for phase in boot["phases"])
+        lab.check(abs(total - boot["boot_s"]) < 1e-9, f"{name}: phases add up to {total:.6f} s")
+        check_boot_clock(lab, name, boot["clock"])
+        check_boot_trace(lab, name, boot)
+        check_initcalls(lab, name, boot)
+        check_boot_functions(lab, name, boot)
+
+
+def check_boot_clock(lab, name, clock):
+    lab.check(clock["events_outside"] == 0, f"{name}: {clock['events_inside']} kernel events are where its vCPU ran, "
+              f"{clock['events_outside']} are not; its offset is known to {clock['width']} cycles")
+    lab.check((clock["offset"] == 0) == (name == "pv"), f"{name}: its TSC is {clock['offset']} beside the host's")
+
+
+def check_boot_trace(lab, name, boot):
+    untraced = sum(phase["untraced_s"] + phase["trace_lost_s"] for phase in boot["phases"])
+    lab.check(untraced < 0.01 * boot["boot_s"], f"{name}: {untraced:.6f} s of {boot['boot_s']:.3f} s are untraced")
+    lab.check(boot["trace_bytes"] < 100_000, f"{name}: its boot took {boot['trace_bytes']} bytes to record")
+    in_xen = sum(phase["xen_s"] for phase in boot["phases"])
+    by_reason = sum(row["time_s"] for row in boot["exits"])
+    if name == "pv":
+        lab.check(in_xen == 0 and not boot["exits"], f"{name}: it has no VM exits")
+    else:
+        lab.check(0 < by_reason <= in_xen and by_reason > 0.8 * in_xen,
+                  f"{name}: {by_reason:.3f} s of {in_xen:.3f} s in Xen have an exit's reason")
+
+
+def check_initcalls(lab, name, boot):
+    """The kernel calls each of its initcalls once, at its level."""
+    kallsyms = lab.path() / "guests" / str(boot["domain"]["id"]) / "kallsyms"
+    listed = [line for line in kallsyms.read_text().splitlines() if " d __initcall__kmod_" in line]
+    called = [row for row in boot["initcalls"] if row["phase"] in [*LEVELS, "console"]]
+    lab.check(abs(len(called) - len(listed)) <= 2, f"{name}: {len(called)} initcalls were called of {len(listed)}")
+    named = [row for row in called if not row["function"].startswith("0x")]
+    lab.check(len(named) == len(called), f"{name}: {len(named)} of {len(called)} have a name")
+    # None overlaps another one, so their times are those of their levels but for the loop around them.
+    for level in "subsys", "device", "late":
+        phase, = [phase for phase in boot["phases"] if phase["phase"] == level]
+        inside = sum(row["wall_s"] for row in called if row["phase"] == level)
+        lab.check(0.8 * phase["wall_s"] < inside <= phase["wall_s"],
+                  f"{name}: initcalls of {level} take {inside:.4f} s of its {phase['wall_s']:.4f} s")
+
+
+def check_boot_functions(lab, name, boot):
+    """The times of functions by samples are those that Xen's trace has of their phases."""
+    rows = lab.run_json("boot", lab.path(), "--domain", name, "--by", "function", "--format", "json")
+    samples = sum(row["samples"] for row in rows)
+    lab.check(samples > 200, f"{name}: {samples:.0f} samples are of its boot")
+    for phase in boot["phases"]:
+        own = [row for row in rows if row["phase"] == phase["phase"]]
+        if sum(row["samples"] for row in own) < 30:
+            continue
+        ran = phase["guest_s"] + phase["xen_s"]
+        sampled = sum(row["time_s"] for row in own)
+        lab.check(abs(sampled - ran) < 0.02 * ran + 1e-4,
+                  f"{name}: functions of {phase['phase']} have {sampled:.4f} s, its vCPU ran {ran:.4f} s")
+
+
+def boot_cost(lab):
+    """A guest that records its boot executes hardly more instructions until its first program than its twin."""
+    lab.check("initcall" in lab.text("guests/traced.cfg") and "initcall" not in lab.text("guests/plain.cfg"),
+              "one of two equal guests records its boot")
+    ran = {name: ran_until_mark(lab, name) for name in ("plain", "traced")}
+    ratio = ran["traced"] / ran["plain"]
+    lab.check(0.995 < ratio < 1.01,
+              f"it runs {ratio:.4f} times as long: {ran['traced']:,} cycles, its twin {ran['plain']:,}")
+
+
+def ran_until_mark(lab, name):
+    """The cycles for which a guest's only vCPU ran until it wrote its first mark."""
+    domain = domains_by_name(lab.recording())[name]["id"]
+    ran, since = 0, None
+    for record in lab.dump("--domain", name):
+        if record["event"] == "runstate_change" and record["fields"]["vcpu"]["domid"] == domain:
+            change = record["fields"]["change"]
+            if change["old"] == "running":
+                ran += record["tsc"] - since
+            since = record["tsc"] if change["new"] == "running" else None
+        elif record["event"] == "guest":
+            return ran + record["tsc"] - since
+    lab.check(False, f"{name} wrote no mark")
+    raise SystemExit(1)
+
+
 def sources(lab):
     """Each source works with a PV and a PVH guest, roles change, and doctor runs everywhere."""
     for name, words in {
@@ -1193,6 +1297,6 @@ def vpmu_newer(lab):
 
 # The scenarios in the order in which `lab all` runs them.
 CHECKS = {check.__name__: check for check in
-      (ci, counts, hyper, marks, threads, held, lost, xentrace, drains, boost, polls, orc, agent, agent_stacks, agent_threads, agentdies, hostile, sources, members,
-       newxen, ends, lifecycle, later, livepatch, kaslr, hvm, ratio, events, ipc, agent_events, stat_agents,
-       vpmu, vpmu_newer)}
+      (ci, counts, hyper, marks, threads, held, lost, xentrace, drains, boost, polls, orc, agent, agent_stacks,
+       agent_threads, boot_levels, boot_cost, agentdies, hostile, sources, members, newxen, ends, lifecycle, later,
+       livepatch, kaslr, hvm, ratio, events, ipc, agent_events, stat_agents, vpmu, vpmu_newer)}
