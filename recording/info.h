@@ -292,7 +292,7 @@ struct RecordingInfo {
   Tsc started;
   Tsc stopped;
   std::optional<WallClock> wall_clock;  // not set: not known (before format 1.11)
-  std::optional<BoostInfo> boost;       // not set: not raised, or not known (before format 1.12)
+  std::optional<BoostInfo> boost;       // not set: not raised, or not known (before format 1.13)
   std::vector<DomainInfo> domains;
   // The changes in the order of time. Since format 1.7 they are in a file of their own
   // (recording/changes.h), before that in recording.json.
