@@ -2,15 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "cli/annotated_code.h"
 #include "cli/commands.h"
 #include "cli/domain_names.h"
 #include "cli/output.h"
@@ -20,13 +19,9 @@
 #include "report/profile/profile_view.h"
 #include "report/table/table_json.h"
 #include "report/terminal.h"
-#include "symbolizer/listing.h"
 
 namespace xenoscope::cli {
 namespace {
-
-using correlate::Dimension;
-using correlate::ProfileRow;
 
 struct Options {
   std::string symbol;
@@ -50,114 +45,6 @@ bool IsCalled(const std::string& whole, const std::string& name) {
   return plain == name || plain.ends_with("::" + name) || plain.ends_with("#" + name);
 }
 
-// The samples of one function of one image in one domain.
-struct Found {
-  symbolizer::CodeLocation function;
-  std::vector<symbolizer::SampledAddress> samples;
-  double total = 0;
-  double share = 0;
-};
-
-using Key = std::tuple<DomainId, std::string, std::string>;  // domain, image, function
-
-std::map<Key, Found> Find(const Options& options, const report::ProfileReport& profile,
-                          const std::vector<DomainId>& domains,
-                          const std::vector<std::string>& exits, const ProfileSource& source) {
-  std::map<Key, Found> functions;
-  for (const ProfileRow& row : profile.result.rows) {
-    if (!IsCalled(row.function, options.symbol)) continue;
-    if (!domains.empty() && std::ranges::find(domains, row.domain) == domains.end()) continue;
-    Found& found = functions[{row.domain, row.image, row.function}];
-    found.total += row.samples;
-    found.share += row.share;
-    const auto place = source.symbols().LocationOf(row.domain, row.mode, row.process, row.address);
-    if (!place) continue;
-    found.function = *place;
-    symbolizer::SampledAddress& sample = found.samples.emplace_back();
-    sample.address = place->address;
-    sample.samples.resize(std::max<size_t>(1, exits.size()));
-    const auto exit = std::ranges::find(exits, report::ContextName(profile, row.exit));
-    sample.samples[exit == exits.end() ? 0 : static_cast<size_t>(exit - exits.begin())] =
-        row.samples;
-  }
-  return functions;
-}
-
-// Names of the exits in which the function has samples, most first.
-std::vector<std::string> ExitsOf(const Options& options, const report::ProfileReport& profile) {
-  if (options.by != "exit") return {};
-  std::map<std::string, double> samples;
-  for (const ProfileRow& row : profile.result.rows) {
-    if (!IsCalled(row.function, options.symbol)) continue;
-    samples[report::ContextName(profile, row.exit)] += row.samples;
-  }
-  std::vector<std::string> exits;
-  exits.reserve(samples.size());
-  for (const auto& [exit, ignored] : samples) exits.push_back(exit);
-  std::ranges::sort(exits, [&](const auto& a, const auto& b) { return samples[a] > samples[b]; });
-  return exits;
-}
-
-double Sum(const std::vector<double>& samples) {
-  double sum = 0;
-  for (const double part : samples) sum += part;
-  return sum;
-}
-
-report::AnnotatedFunction Annotate(const Options& options, const ProfileSource& source,
-                                   const Key& key, const Found& found,
-                                   const std::vector<std::string>& exits) {
-  report::AnnotatedFunction annotated;
-  const DomainId domain = std::get<DomainId>(key);
-  annotated.domain = report::DomainTitle(domain, source.DomainName(domain));
-  annotated.image = std::get<1>(key);
-  annotated.function = std::get<2>(key);
-  annotated.samples = found.total;
-  annotated.share = found.share;
-  annotated.exits = exits;
-  // The working directory is the default tree of sources.
-  std::vector<std::string> directories = options.sources;
-  if (directories.empty()) directories.emplace_back(".");
-  if (!options.profile.symbols.symfs.empty()) {
-    directories.push_back(options.profile.symbols.symfs);
-  }
-  absl::StatusOr<symbolizer::Listing> listing = absl::CancelledError("not selected");
-  if (!options.instructions) {
-    listing = symbolizer::ListSource(found.function, found.samples,
-                                     symbolizer::SourceFinder(std::move(directories)));
-  }
-  if (!listing.ok()) {
-    const absl::Status no_source = listing.status();
-    listing = symbolizer::ListInstructions(found.function, found.samples);
-    const bool has_code = std::ranges::any_of(
-        listing->lines, [](const symbolizer::ListedLine& line) { return !line.code.empty(); });
-    if (!has_code) {
-      annotated.cautions.push_back(
-          fmt::format("the code of {} is not available, so only addresses are shown; name its ELF "
-                      "file with --kernel, --xen-syms or --image",
-                      annotated.image));
-    } else if (!options.instructions) {
-      annotated.cautions.push_back(fmt::format("instructions: {}", Message(no_source)));
-    }
-  }
-  annotated.cautions.emplace_back(
-      "a sample's address is where the CPU stopped: a few instructions after the counted one, "
-      "often after one that waited");
-  report::CodeBlock& block = annotated.blocks.emplace_back();
-  block.title = listing->title;
-  for (symbolizer::ListedLine& line : listing->lines) {
-    report::CodeLine& row = block.lines.emplace_back();
-    row.place = std::move(line.place);
-    row.code = std::move(line.code);
-    row.samples = Sum(line.samples);
-    if (!exits.empty()) row.by_exit = std::move(line.samples);
-    for (symbolizer::ListedLine::Inlined& inlined : line.inlined) {
-      row.inlined.push_back({std::move(inlined.function), Sum(inlined.samples)});
-    }
-  }
-  return annotated;
-}
-
 std::string InFormat(const Options& options,
                      const std::vector<report::AnnotatedFunction>& annotated) {
   if (options.format == "json") return report::Dump(AnnotateJson(annotated));
@@ -172,25 +59,27 @@ absl::Status RunAnnotate(const Options& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<DomainId> domains,
                              ChooseDomains(source.info(), options.domains));
   report::ProfileReport profile;
-  profile::ProfileColumns columns{.by = {Dimension::kDomain, Dimension::kMode, Dimension::kImage,
-                                         Dimension::kFunction, Dimension::kAddress,
-                                         Dimension::kProcess}};
-  if (options.by == "exit") columns.by.push_back(Dimension::kExit);
-  XENOSCOPE_RETURN_IF_ERROR(source.Profile(options.profile, std::move(columns), profile));
-  const std::vector<std::string> exits = ExitsOf(options, profile);
-  const std::map<Key, Found> found = Find(options, profile, domains, exits, source);
+  XENOSCOPE_RETURN_IF_ERROR(
+      source.Profile(options.profile, {.by = CodeColumns(options.by == "exit")}, profile));
+  const std::vector<SampledFunction> found =
+      SampledFunctions(profile, [&](const correlate::ProfileRow& row) {
+        return IsCalled(row.function, options.symbol) &&
+               (domains.empty() || std::ranges::find(domains, row.domain) != domains.end());
+      });
   if (found.empty()) {
     return NotFoundError(
         "no samples in a function '{}'; `xenoscope report` lists the functions with samples",
         options.symbol);
   }
+  const std::vector<std::string> exits =
+      options.by == "exit" ? ExitsOf(profile, found) : std::vector<std::string>();
+  const CodeOptions code{SourceDirectories(options.sources, options.profile.symbols),
+                         options.instructions};
   std::vector<report::AnnotatedFunction> annotated;
   annotated.reserve(found.size());
-  for (const auto& [key, function] : found) {
-    annotated.push_back(Annotate(options, source, key, function, exits));
+  for (const SampledFunction& function : found) {
+    annotated.push_back(Annotate(source, profile, function, exits, code));
   }
-  std::ranges::stable_sort(annotated,
-                           [](const auto& a, const auto& b) { return a.samples > b.samples; });
   return WriteOutput(options.output, InFormat(options, annotated));
 }
 

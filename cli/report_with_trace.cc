@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <fstream>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "cli/annotated_code.h"
 #include "cli/output.h"
 #include "cli/report_findings.h"
 #include "correlate/stacks.h"
@@ -18,6 +20,7 @@
 #include "report/export/firefox.h"
 #include "report/export/perfetto.h"
 #include "report/html/page.h"
+#include "report/html/page_code.h"
 #include "report/html/page_exits.h"
 #include "report/html/page_flame.h"
 #include "report/html/page_timeline.h"
@@ -27,6 +30,30 @@ namespace {
 
 // The maximum of rows of a page; the smallest ones beyond it are summed up.
 constexpr size_t kMaxPageRows = 15'000;
+
+// The maximum of functions whose code is looked for. Most of Xen's and kernels' have none here.
+constexpr size_t kMaxCodeFunctions = 500;
+
+// Returns the code of the functions with most samples. It takes a pass of its own: a profile by
+// addresses is another one than that of functions.
+absl::StatusOr<report::PageCode> CodeOf(const ProfileSource& source,
+                                        const ProfileOptions& request) {
+  report::ProfileReport profile;
+  XENOSCOPE_RETURN_IF_ERROR(
+      source.Profile(request, {.by = CodeColumns(/*by_exit=*/true)}, profile));
+  const CodeOptions options{.sources = SourceDirectories({}, request.symbols)};
+  std::vector<SampledFunction> functions =
+      SampledFunctions(profile, [](const correlate::ProfileRow& /*row*/) { return true; });
+  functions.resize(std::min(functions.size(), kMaxCodeFunctions));
+  report::PageCode code;
+  for (const SampledFunction& function : functions) {
+    if (!code.HasRoom()) break;
+    const std::vector<std::string> exits = ExitsOf(profile, {&function, 1});
+    code.Add(report::DomainLabel(profile, function.domain),
+             Annotate(source, profile, function, exits, options));
+  }
+  return code;
+}
 
 }  // namespace
 
@@ -63,6 +90,10 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
   XENOSCOPE_ASSIGN_OR_RETURN(
       page["flame"],
       report::PageFlame(out, out.secondary, timeline.over_time(), zero, kMaxPageRows));
+  if (filters.empty()) {
+    XENOSCOPE_ASSIGN_OR_RETURN(const report::PageCode code, CodeOf(source, request));
+    page["code"] = code.ToJson();
+  }
   if (out.traced) {
     XENOSCOPE_ASSIGN_OR_RETURN(nlohmann::ordered_json exits, timeline.exits().ToJson(zero));
     page["exits"] = std::move(exits["list"]);

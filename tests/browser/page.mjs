@@ -641,6 +641,20 @@ async function functionsBesideFlames() {
     for (const row of lines) sums.set(row[column], (sums.get(row[column]) ?? 0) + row.share);
     return [...sums].reduce((a, b) => (a[1] > b[1] ? a : b));
   };
+  // Its code, as annotate has it.
+  const [annotated] = json("code.json").functions;
+  const shownCode = await cells(page, "#code table");
+  const wantedCode = annotated.blocks.flatMap((block) => block.lines);
+  check("lines of code", shownCode.length === wantedCode.length && wantedCode.length > 10, shownCode.length);
+  wantedCode.forEach((each, i) => {
+    const [self, inExit, place, code] = shownCode[i] ?? [];
+    const share = each.samples > 0 ? `${((each.samples / annotated.samples) * 100).toFixed(1)}%` : "";
+    check(
+      `line ${each.place} of code`,
+      self === share && number(inExit) === Math.round(each.samples) && place === each.place && code === each.code,
+      [shownCode[i], each],
+    );
+  });
   await page.focus("main canvas");
   await page.keyboard.press("ArrowUp");
   const [domain, domainShare] = widest("domain");

@@ -1,5 +1,6 @@
 // The profile as a flame graph by any grouping. It grows downwards; a click enlarges a frame. Of one function it is a
 // sandwich: its callers above it, what it called below.
+import { codePanel } from "./code";
 import { columnChips, columnsOf, parseColumns } from "./columns";
 import { Flame, Page } from "./data";
 import { CanvasView, Child, colour, count, h, hideTip, percent, searchField, short, showTip } from "./dom";
@@ -84,6 +85,7 @@ export function flameView(page: Page, flame: Flame, remember: Remember): View {
     (name) => choose(name === of ? undefined : name),
   );
 
+  const code = codePanel(page);
   const about = h("div", { class: "about", "aria-live": "polite" });
   const found = h("span", { class: "soft" });
   const crumbs = h("div", { class: "crumbs" });
@@ -136,6 +138,7 @@ export function flameView(page: Page, flame: Flame, remember: Remember): View {
     inverted.disabled = of !== undefined;
     about.textContent = `${focus.name}: ${describe(focus)}`;
     list.choose(of);
+    code.show(of);
     if (words === "") {
       found.textContent = "";
     } else {
@@ -325,7 +328,7 @@ export function flameView(page: Page, flame: Flame, remember: Remember): View {
       h("span", { class: "soft" }, "click a frame to enlarge it; double click a function for its callers and callees"),
     ),
     crumbs,
-    h("div", { class: "beside" }, h("div", {}, picture.canvas, about), list.element),
+    h("div", { class: "beside" }, h("div", {}, picture.canvas, about, code.element), list.element),
   );
   return { element, restore };
 }
