@@ -127,7 +127,7 @@ Table BootInitcallsTable(const guests::Boot& boot, const BootOptions& options) {
                    {"begin_s", "begins", ColumnUnit::kSeconds},
                    {"wall_s", "takes", ColumnUnit::kSeconds}};
   times.AddColumns(table.columns);
-  table.columns.push_back({"result", "result", ColumnUnit::kText});
+  table.columns.push_back({"result", "result", ColumnUnit::kCount});
   const std::vector<guests::BootInitcall>& initcalls = boot.kernel.initcalls;
   std::vector<size_t> order(initcalls.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -144,7 +144,7 @@ Table BootInitcallsTable(const guests::Boot& boot, const BootOptions& options) {
     } else {
       times.AddEmptyCells(cells);
     }
-    cells.push_back(initcall.finished ? Cell(std::to_string(initcall.result)) : Cell());
+    cells.push_back(initcall.finished ? Cell(static_cast<double>(initcall.result)) : Cell());
     table.AddRow(std::move(cells));
   }
   table.Limit(options.limit);
