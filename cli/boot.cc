@@ -113,10 +113,11 @@ std::string Text(const guests::Boot& boot, const BootTrace& trace, const std::st
   if (by == "exit") return report::ToText(report::BootExitsTable(boot, shown), style);
   if (by == "initcall") return report::ToText(report::BootInitcallsTable(boot, shown), style);
   const TscRange all{boot.parts.front().when.begin, boot.parts.back().when.end};
-  return fmt::format(
-             "{} booted in {:.3f} s; the times of its kernel's events are known to {:.1f} us\n\n",
-             name, shown.clock.Seconds(all.Length()),
-             1e6 * shown.clock.Seconds(WidthOf(trace.clock))) +
+  const auto seconds = [&shown](Cycles cycles) {
+    return report::CellText(shown.clock.Seconds(cycles), report::ColumnUnit::kSeconds);
+  };
+  return fmt::format("{} booted in {}; the times of its kernel's events are known to {}\n\n", name,
+                     seconds(all.Length()), seconds(WidthOf(trace.clock))) +
          report::ToText(report::BootPhasesTable(boot, shown), style) + "\n" +
          report::ToText(report::BootInitcallsTable(boot, shown), style);
 }

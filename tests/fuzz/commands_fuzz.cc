@@ -37,7 +37,7 @@ namespace cli = xenoscope::cli;
 constexpr Command kCommands[] = {
     {"report", cli::AddReport},   {"diff", cli::AddDiff},     {"annotate", cli::AddAnnotate},
     {"summary", cli::AddSummary}, {"dump", cli::AddDump},     {"timeline", cli::AddTimeline},
-    {"archive", cli::AddArchive}, {"unpack", cli::AddUnpack},
+    {"archive", cli::AddArchive}, {"unpack", cli::AddUnpack}, {"boot", cli::AddBoot},
 };
 const Command* FindCommand(std::string_view name) {
   const Command* const found = std::ranges::find(kCommands, name, &Command::name);

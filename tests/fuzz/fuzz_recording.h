@@ -104,7 +104,7 @@ inline void WriteFilePart(const std::string& directory, std::string_view part) {
   const std::string_view path = part.substr(0, line);
   if (line == std::string_view::npos || !StaysBelow(path)) return;
   std::string content(part.substr(line + 1));
-  if (path.ends_with(".samples")) RepairChunks(content);
+  if (path.ends_with(".samples") || path.ends_with("boot-trace")) RepairChunks(content);
   const std::filesystem::path whole = std::filesystem::path(directory) / path;
   std::error_code error;
   std::filesystem::create_directories(whole.parent_path(), error);
