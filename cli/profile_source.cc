@@ -169,6 +169,7 @@ absl::StatusOr<KernelTraces> ProfileSource::KernelsFor(
 
 void ProfileSource::SetNames(report::ProfileReport& out) const {
   if (info() != nullptr) {
+    out.host = info()->host.name;
     out.changes = report::ChangeLines(*info());
     if (const auto& wall = info()->wall_clock) {
       out.wall_clock = report::TimeOfDay{info()->started, wall->utc_ns, wall->error_ns};

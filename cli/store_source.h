@@ -43,8 +43,8 @@ struct StoredTimes {
 // Returns them in ascending order. Errors: those of store::OpenStore; NotFound without a slice.
 absl::StatusOr<StoredTimes> FindStoredTimes(const StoreOptions& options, int64_t interval_ns);
 
-// Writes the profile of the selected slices to `out`, by any of the columns domain, vcpu, mode,
-// exit, image and function. Without an event in the selection it is of the one that has most
+// Writes the profile of the selected slices to `out`, by any of the columns host, domain, vcpu,
+// mode, exit, image and function. Without an event in the selection it is of the one that has most
 // slices. Errors: those of store::OpenStore, Store::Read and Merger.
 absl::Status ProfileOfStore(const StoreOptions& options, std::vector<correlate::Dimension> by,
                             report::ProfileReport& out);

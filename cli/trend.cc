@@ -82,7 +82,8 @@ void AddTrend(Command program, CommandAction& run) {
   Command command = program.AddSubcommand(
       "trend", "Show shares over time, from a store, and where their level changes");
   AddStoreOptions(command, options->store);
-  command.AddOption("--by", options->by, "Columns: any of domain,vcpu,mode,exit,image,function")
+  command
+      .AddOption("--by", options->by, "Columns: any of host,domain,vcpu,mode,exit,image,function")
       .ShowDefault();
   command
       .AddWordOption(

@@ -54,6 +54,7 @@ struct ProfileRow {
   std::string thread;
   std::string container;
   std::string process_of_thread;
+  std::string host;                // only in profiles of several hosts
   std::optional<DomainId> behalf;  // the domain on whose behalf the process works
   uint32_t stack = 0;              // index into ProfileResult::stacks
   // Where the result has subtotals: the index of the row that this one is a part of, in the level

@@ -32,8 +32,9 @@ enum class Dimension : uint8_t {
   kPage,
   kThread,
   kContainer,
+  kHost,
 };
-inline constexpr size_t kDimensions = 19;
+inline constexpr size_t kDimensions = 20;
 
 // Whether whole strata have one value of the dimension: those of a vCPU and a context
 // with its thread.
@@ -47,6 +48,7 @@ inline constexpr size_t kDimensions = 19;
     case Dimension::kWakeup:
     case Dimension::kThread:
     case Dimension::kContainer:
+    case Dimension::kHost:
       return true;
     default:
       return false;

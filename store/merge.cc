@@ -19,8 +19,9 @@ using correlate::Part;
 using correlate::Stratum;
 using correlate::StratumUnions;
 
-constexpr std::array kColumns = {Dimension::kDomain, Dimension::kVcpu,  Dimension::kMode,
-                                 Dimension::kExit,   Dimension::kImage, Dimension::kFunction};
+constexpr std::array kColumns = {Dimension::kHost,    Dimension::kDomain, Dimension::kVcpu,
+                                 Dimension::kMode,    Dimension::kExit,   Dimension::kImage,
+                                 Dimension::kFunction};
 constexpr size_t kMaxDomains = 65'536;
 constexpr double kNsPerSecond = 1e9;
 constexpr double kMaxCycles = 0x1p60;
@@ -54,7 +55,8 @@ absl::StatusOr<Merger> Merger::By(std::vector<Dimension> by, uint64_t clock_hz) 
   for (const Dimension dimension : by) {
     if (std::ranges::find(kColumns, dimension) != kColumns.end()) continue;
     return InvalidError(
-        "a store has rows by domain, vcpu, mode, exit, image and function; leave out the other "
+        "a store has rows by host, domain, vcpu, mode, exit, image and function; leave out the "
+        "other "
         "columns, or report a recording");
   }
   return Merger(std::move(by), clock_hz);
@@ -147,6 +149,7 @@ uint32_t Merger::NewStratumOf(VcpuNumber vcpu, ContextNumber number) {
 uint32_t Merger::RowOf(VcpuNumber vcpu, const Context& context, const CodeKey& code) {
   const correlate::KeyLayout& layout = sums_.rows.layout;
   correlate::RowKey key = layout.EmptyKey();
+  layout.Put(Dimension::kHost, host_, key);
   layout.Put(Dimension::kDomain, domain_of_[vcpu.value].value, key);
   layout.Put(Dimension::kVcpu, dictionary_->vcpus[vcpu].number, key);
   layout.Put(Dimension::kMode, static_cast<uint64_t>(code.mode), key);
@@ -292,6 +295,7 @@ void Merger::SetDimensions(const correlate::RowSums& rows,
     row.vcpu = {static_cast<uint32_t>(layout.Get(Dimension::kVcpu, key))};
     row.mode = static_cast<Mode>(layout.Get(Dimension::kMode, key));
     row.exit = layout.GetContext(key);
+    if (layout.Has(Dimension::kHost)) row.host = hosts_.all()[layout.Get(Dimension::kHost, key)];
     if (layout.Has(Dimension::kImage)) {
       row.image = names_.all()[layout.Get(Dimension::kImage, key)];
     }

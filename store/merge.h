@@ -27,9 +27,9 @@ struct MergedProfile : profile::SampleSet, profile::ProfileResults {
 
 class Merger {
  public:
-  // Rows are by these columns: any of domain, vcpu, mode, exit, image, function. Cycles are those
-  // of a clock of `clock_hz`, or, if that is 0, of the first slice's. Errors (InvalidArgument):
-  // another column.
+  // Rows are by these columns: any of host, domain, vcpu, mode, exit, image, function. Cycles are
+  // those of a clock of `clock_hz`, or, if that is 0, of the first slice's. Errors
+  // (InvalidArgument): another column.
   static absl::StatusOr<Merger> By(std::vector<correlate::Dimension> by, uint64_t clock_hz = 0);
 
   // Adds a slice, whose keys are in the dictionary: the same one in all calls, which may have

@@ -52,6 +52,7 @@ constexpr std::array kProfile = {
                "vector of the interrupt that woke the vCPU, until its next halt; (other): another "
                "cause, or a PV guest; -: no wake-up in the trace"},
     ColumnHelp{"line", "file and line, where there is debug information"},
+    ColumnHelp{"host", "the host that was recorded; -: the recording does not say its name"},
     ColumnHelp{"samples",
                "number of samples; not an integer, because a sample with several possible places "
                "is divided among them"},

@@ -28,7 +28,7 @@ constexpr std::array<Name, correlate::kDimensions> kNames = {{
     {Dimension::kImage, "image"},         {Dimension::kFunction, "function"},
     {Dimension::kLine, "line"},           {Dimension::kAddress, "address"},
     {Dimension::kPage, "page"},           {Dimension::kStack, "stack"},
-    {Dimension::kPlacing, "placing"},
+    {Dimension::kPlacing, "placing"},     {Dimension::kHost, "host"},
 }};
 
 }  // namespace

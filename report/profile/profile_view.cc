@@ -422,6 +422,10 @@ Cell DimensionCell(const ProfileReport& report, const ProfileRow& row, Dimension
       return row.thread.empty() ? std::string("-") : row.thread;
     case Dimension::kContainer:
       return row.container.empty() ? std::string("-") : row.container;
+    case Dimension::kHost: {
+      const std::string& host = row.host.empty() ? report.host : row.host;
+      return host.empty() ? std::string("-") : host;
+    }
   }
   return {};
 }

@@ -36,6 +36,7 @@ struct TimeOfDay {
 struct ProfileReport : profile::SampleSet, profile::ProfileResults {
   std::vector<correlate::Dimension> by;  // columns of `result`
   std::string input;                     // path of the recording or trace
+  std::string host;                      // its name, where rows do not say theirs
   // Findings, most important first; none in reports that do not look for them.
   std::vector<findings::Finding> findings;
   std::vector<std::string> changes;  // changes of domains during the recording, one sentence each

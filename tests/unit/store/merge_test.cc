@@ -98,6 +98,7 @@ const std::vector<std::vector<Dimension>> kBy = {
     {Dimension::kMode},
     {Dimension::kImage, Dimension::kMode},
     {Dimension::kExit},
+    {Dimension::kHost, Dimension::kFunction},
     {Dimension::kExit, Dimension::kFunction},
     {Dimension::kDomain, Dimension::kVcpu, Dimension::kExit, Dimension::kImage}};
 
@@ -211,6 +212,37 @@ TEST(MergedFleet, SharesAreOfTime) {
   ASSERT_EQ(merged->result.rows.size(), 2);
   EXPECT_DOUBLE_EQ(merged->result.rows[0].share, 0.5);
   EXPECT_DOUBLE_EQ(merged->result.cycles, 2000);
+}
+
+// Rows by host add up to those of all hosts, and have the samples of their host.
+TEST(MergedFleet, RowsByHostAddUp) {
+  Dictionary dictionary;
+  auto by_host = Merger::By({Dimension::kHost, Dimension::kFunction});
+  auto together = Merger::By({Dimension::kFunction});
+  std::map<std::string, double> samples;
+  for (const char* const name : {"a", "b"}) {
+    Recording recording(/*traced=*/true);
+    SimulatedHost host(name[0]);
+    host.Run(recording.observer(), 60, /*traced=*/true);
+    const Slice slice = recording.TakeSlice(name, dictionary);
+    for (const StratumSums& stratum : slice.sums.strata) samples[name] += stratum.totals.n;
+    ASSERT_TRUE(by_host->Add(slice, dictionary).ok());
+    ASSERT_TRUE(together->Add(slice, dictionary).ok());
+  }
+  const auto apart = by_host->Finish();
+  const auto all = together->Finish();
+  ASSERT_TRUE(apart.ok() && all.ok());
+  std::map<std::string, double> cycles;
+  for (const ProfileRow& row : apart->result.rows) {
+    cycles[row.function] += row.cycles;
+    samples[row.host] -= row.samples;
+  }
+  ASSERT_EQ(samples.size(), 2U);
+  for (const auto& [host, left] : samples) EXPECT_NEAR(left, 0, 1e-6) << host;
+  ASSERT_EQ(cycles.size(), all->result.rows.size());
+  for (const ProfileRow& row : all->result.rows) {
+    EXPECT_NEAR(cycles.at(row.function), row.cycles, 1e-3) << row.function;
+  }
 }
 
 TEST(Merger, TakesNoOtherColumns) {

@@ -370,7 +370,7 @@ TEST(Dimensions, HaveTheNamesOfTheCommandLine) {
   EXPECT_EQ(ParseDimensions("domain,functions").status().message(),
             "there is no column 'functions'; choose from "
             "domain,vcpu,pcpu,mode,exit,subreason,waiting,wakeup,thread,process,container,behalf,"
-            "image,function,line,address,page,stack,placing");
+            "image,function,line,address,page,stack,placing,host");
   EXPECT_EQ(ParseDimensions("mode,mode").status().message(),
             "column 'mode' is named twice; name it once");
   EXPECT_TRUE(IsSortKey({Dimension::kExit}, "exit"));
