@@ -21,10 +21,9 @@ namespace {
 
 // In the order of -h.
 constexpr AddCommand kAllCommands[] = {
-    AddRecord, AddStat,   AddEvents,   AddDoctor,     AddAgent,   AddMark,
-    AddTop,    AddReport, AddDiff,     AddAnnotate,   AddSummary, AddThreads,
-    AddBoot,   AddDump,   AddTimeline, AddArchive,    AddUnpack,  AddPush,
-    AddTrend,  AddPrune,  AddMan,      AddCompletion,
+    AddRecord, AddStat,     AddEvents,  AddDoctor,  AddAgent, AddMark, AddTop,        AddReport,
+    AddDiff,   AddAnnotate, AddSummary, AddThreads, AddBoot,  AddDump, AddTimeline,   AddArchive,
+    AddUnpack, AddPush,     AddTrend,   AddWatch,   AddPrune, AddMan,  AddCompletion,
 };
 
 void PrintError(std::string_view message) { fmt::print(stderr, "xenoscope: {}\n", message); }
@@ -33,8 +32,8 @@ void PrintError(std::string_view message) { fmt::print(stderr, "xenoscope: {}\n"
 // restricts itself when that has begun.
 bool ReadsOnly(Command command) {
   static constexpr std::string_view kReaders[] = {
-      "report",   "diff",    "annotate", "summary", "threads", "boot",  "dump",
-      "timeline", "archive", "unpack",   "push",    "trend",   "prune", "completion"};
+      "report",  "diff",   "annotate", "summary", "threads", "boot",  "dump",      "timeline",
+      "archive", "unpack", "push",     "trend",   "watch",   "prune", "completion"};
   return std::ranges::find(kReaders, command.Name()) != std::end(kReaders);
 }
 

@@ -41,6 +41,7 @@ void AddThreads(Command program, CommandAction& run);
 void AddBoot(Command program, CommandAction& run);
 void AddPush(Command program, CommandAction& run);
 void AddTrend(Command program, CommandAction& run);
+void AddWatch(Command program, CommandAction& run);
 void AddPrune(Command program, CommandAction& run);
 void AddSummary(Command program, CommandAction& run);
 void AddDump(Command program, CommandAction& run);

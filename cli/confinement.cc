@@ -21,6 +21,7 @@
 
 #include "absl/strings/str_split.h"
 #include "base/landlock.h"
+#include "cli/metrics_server.h"
 #include "cli/symbol_config.h"
 #include "store/clickhouse/server_url.h"
 #include "symbolizer/index_cache.h"
@@ -81,6 +82,7 @@ struct NamedFiles {
   std::vector<std::string> write;  // directories
   bool server = false;             // whether a debuginfod server may be asked
   bool store_server = false;       // whether a store's server is asked
+  bool listens = false;            // whether a port serves metrics
 };
 
 // "FILE", "web1=FILE", "web1:kernel=FILE,root=DIR", and below `directory` when it is relative.
@@ -151,6 +153,13 @@ NamedFiles NamedBy(Command command) {
     for (const std::string& url : ValuesOf(command, store)) {
       if (url.starts_with(store::kClickHouseScheme)) continue;
       named.write.push_back(DirectoryOf(url.substr(url.find(':') + 1)));
+    }
+  }
+  for (const std::string& target : ValuesOf(command, "--metrics")) {
+    if (NamesPort(target)) {
+      named.listens = true;
+    } else {
+      named.write.push_back(DirectoryOf(target));
     }
   }
   const bool makes_one = command.Name() == "archive" || command.Name() == "unpack";
@@ -309,7 +318,8 @@ void Confine(Command command) {
     }
   }
   const bool has_child = command.Name() == "top";
-  Landlock allowed({.network = named.server || named.store_server, .signals = has_child});
+  Landlock allowed(
+      {.network = named.server || named.store_server || named.listens, .signals = has_child});
   const std::string home = Environment("HOME");
   AllowSystem(allowed);
   AllowHomes(allowed);

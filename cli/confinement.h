@@ -11,7 +11,8 @@ namespace xenoscope::cli {
 //   directories in / except /etc, /proc, /run, /var and similar ones, and files in home
 //   directories that are not hidden;
 // - it may write the directory of the output, the cache and $TMPDIR;
-// - it may use TCP only where a debuginfod server may be asked, or where the store is a server.
+// - it may use TCP only where a debuginfod server may be asked, where the store is a
+//   server, or where a port serves metrics.
 // Under sudo the process becomes the user that called sudo, if that user may read and write all
 // that the command line names; otherwise it stays root without root's other capabilities.
 // Restrictions that the kernel does not have are left out. Nothing is printed: opening another file

@@ -59,21 +59,6 @@ std::string NameOf(const ComparedProfile& side) {
   return name;
 }
 
-// Leaves only rows of the domain, with shares of its time.
-void Narrow(DomainId domain, report::ProfileReport& profile) {
-  correlate::ProfileResult& result = profile.result;
-  const auto all = std::ranges::find(result.domains, domain, &correlate::ProfileRow::domain);
-  const double share = all == result.domains.end() ? 0 : all->share;
-  result.samples = all == result.domains.end() ? 0 : all->samples;
-  std::erase_if(result.rows,
-                [&](const correlate::ProfileRow& row) { return row.domain != domain; });
-  for (correlate::ProfileRow& row : result.rows) {
-    row.share /= share;
-    row.variance /= share * share;
-  }
-  result.cycles *= share;
-}
-
 absl::Status ProfileOf(const ComparedProfile& side, const std::vector<Dimension>& by,
                        const ProfileSource& source, report::ProfileReport& out) {
   profile::ProfileColumns columns{.by = by};
@@ -138,19 +123,9 @@ absl::StatusOr<report::DiffBasis> ChooseDiffOf(const Options& options,
 // The profiles of slices of a store.
 absl::Status ProfileOf(const ComparedProfile& side, std::vector<Dimension> by,
                        report::ProfileReport& out) {
-  const bool narrowed = !side.domain.empty();
-  if (narrowed && !profile::HasDimension(by, Dimension::kDomain)) {
-    by.insert(by.begin(), Dimension::kDomain);
-  }
   StoreOptions slices = side.store;
   slices.selection.event = side.profile.event;
-  XENOSCOPE_RETURN_IF_ERROR(ProfileOfStore(slices, std::move(by), out));
-  if (!narrowed) return absl::OkStatus();
-  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<DomainId> chosen,
-                             ChooseStoredDomains(out, {side.domain}));
-  Narrow(chosen.front(), out);
-  std::erase(out.by, Dimension::kDomain);
-  return absl::OkStatus();
+  return ProfileOfStore(slices, side.domain, std::move(by), out);
 }
 
 // Makes the profiles of all sides; rows have names of functions that `sources` then hold.
@@ -215,14 +190,7 @@ void CheckStores(Options& options) {
   if (before.url.empty() == options.before.profile.input.empty()) {
     ThrowUsageError("give a recording to compare with, or --from-store");
   }
-  after.url = before.url;
-  if (before.url.empty()) return;
-  if (after.selection.hosts.empty()) after.selection.hosts = before.selection.hosts;
-  const store::Selection all;
-  if (after.selection.since_ns == all.since_ns && after.selection.until_ns == all.until_ns) {
-    after.selection.since_ns = before.selection.since_ns;
-    after.selection.until_ns = before.selection.until_ns;
-  }
+  if (!before.url.empty()) SelectAlike(before, after);
 }
 
 void Check(Options& options) {
@@ -347,7 +315,7 @@ void AddDiff(Command program, CommandAction& run) {
   AddSelectionOptions(command, *options);
   AddOutputOptions(command, *options);
   AddStoreOptions(command, options->before.store);
-  AddOtherSliceOptions(command, options->after.store);
+  AddOtherSliceOptions(command, "to", options->after.store);
   AddSymbolOptions(command, options->before.profile.symbols);
   command.SetFooter(kExamples);
   command.SetCallback([options, &run] {

@@ -74,6 +74,17 @@ absl::Status WriteFile(const std::string& path, std::string_view text) {
   return file.good() ? absl::OkStatus() : ErrnoError(errno, "cannot write {}", path);
 }
 
+absl::Status ReplaceFile(const std::string& path, std::string_view text) {
+  // Beside it, with a name that programs that collect files of its ending do not read.
+  const std::string unfinished = fmt::format("{}.{}.tmp", path, getpid());
+  absl::Status status = WriteFile(unfinished, text);
+  if (status.ok() && std::rename(unfinished.c_str(), path.c_str()) != 0) {
+    status = ErrnoError(errno, "cannot write {}", path);
+  }
+  if (!status.ok()) (void)unlink(unfinished.c_str());
+  return status;
+}
+
 absl::Status WriteOutput(const std::string& path, std::string_view text) {
   return path.empty() ? WriteStdout(text) : WriteFile(path, text);
 }

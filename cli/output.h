@@ -18,6 +18,9 @@ absl::StatusOr<bool> WriteStdoutBlock(std::string_view block);
 
 // Writes the file. Errors name it.
 absl::Status WriteFile(const std::string& path, std::string_view text);
+// Replaces the file at once: those who read it see all of the old or all of the new text. Errors
+// name it.
+absl::Status ReplaceFile(const std::string& path, std::string_view text);
 // Writes to the file of `-o path`, or to standard output where `path` is empty.
 absl::Status WriteOutput(const std::string& path, std::string_view text);
 

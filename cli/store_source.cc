@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/spelling.h"
 #include "cli/time_of_day.h"
+#include "profile/pipeline_options.h"
 #include "store/merge.h"
 
 namespace xenoscope::cli {
@@ -51,20 +52,19 @@ const store::SliceHead& FirstOf(const std::vector<store::SliceHead>& heads) {
   });
 }
 
-// Says what the profile is of: "60 slices of 2 hosts (a, b) from ... to ...".
+// Sets what the profile is of, and says it: "60 slices of 2 hosts (a, b) from ... to ...".
 std::string SelectionNote(const std::vector<store::SliceHead>& heads,
-                          const store::MergedProfile& merged) {
-  int64_t end = 0;
+                          const store::MergedProfile& merged, StoredSlices& out) {
   uint64_t error = 0;
-  size_t slices = 0;
   int64_t begin = heads.back().begin_ns;
   for (const store::SliceHead& head : heads) {
     if (head.event != merged.event) continue;
-    ++slices;
     begin = std::min(begin, head.begin_ns);
-    end = std::max(end, head.end_ns);
+    out.newest_end_ns = std::max(out.newest_end_ns, head.end_ns);
     error = std::max(error, head.clock_error_ns);
   }
+  out.slices = merged.slices;
+  out.hosts = merged.hosts;
   std::vector<std::string> hosts = merged.hosts;
   if (hosts.size() > kMostHosts) {
     hosts.resize(kMostHosts);
@@ -73,8 +73,9 @@ std::string SelectionNote(const std::vector<store::SliceHead>& heads,
   return fmt::format(
       "{} slices of {} host{} ({}) from {} to {}, by clocks that are wrong by at most "
       "{:.3g} s",
-      slices, merged.hosts.size(), merged.hosts.size() == 1 ? "" : "s", fmt::join(hosts, ", "),
-      TimeOfDayText(begin), TimeOfDayText(end), static_cast<double>(error) / kNsPerSecond);
+      out.slices, merged.hosts.size(), merged.hosts.size() == 1 ? "" : "s", fmt::join(hosts, ", "),
+      TimeOfDayText(begin), TimeOfDayText(out.newest_end_ns),
+      static_cast<double>(error) / kNsPerSecond);
 }
 
 }  // namespace
@@ -100,17 +101,27 @@ void AddSliceOptions(Command command, StoreOptions& options) {
           "Only slices that begin before this time");
 }
 
-void AddOtherSliceOptions(Command command, StoreOptions& options) {
+void AddOtherSliceOptions(Command command, const std::string& which, StoreOptions& options) {
   command
-      .AddOption("--to-host", options.selection.hosts,
+      .AddOption("--" + which + "-host", options.selection.hosts,
                  "Compare with slices of these hosts; default: the same")
       .SplitAt(',')
       .OneWordEach()
       .Group(kGroup);
-  AddTime(command, "--to-since", options.selection.since_ns,
+  AddTime(command, "--" + which + "-since", options.selection.since_ns,
           "Compare with slices that begin at this time or later; default: the same times");
-  AddTime(command, "--to-until", options.selection.until_ns,
+  AddTime(command, "--" + which + "-until", options.selection.until_ns,
           "Compare with slices that begin before this time");
+}
+
+void SelectAlike(const StoreOptions& options, StoreOptions& others) {
+  const store::Selection all;
+  others.url = options.url;
+  if (others.selection.hosts.empty()) others.selection.hosts = options.selection.hosts;
+  if (others.selection.since_ns == all.since_ns && others.selection.until_ns == all.until_ns) {
+    others.selection.since_ns = options.selection.since_ns;
+    others.selection.until_ns = options.selection.until_ns;
+  }
 }
 
 void CheckStoreOptions(const StoreOptions& options) {
@@ -149,7 +160,7 @@ absl::StatusOr<StoredTimes> FindStoredTimes(const StoreOptions& options, int64_t
 }
 
 absl::Status ProfileOfStore(const StoreOptions& options, std::vector<correlate::Dimension> by,
-                            report::ProfileReport& out) {
+                            report::ProfileReport& out, StoredSlices* slices) {
   XENOSCOPE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> opened,
                              store::OpenStore(options.url, store::Access::kRead));
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<store::SliceHead> heads,
@@ -164,7 +175,9 @@ absl::Status ProfileOfStore(const StoreOptions& options, std::vector<correlate::
         return merger.Add(slice, dictionary);
       }));
   XENOSCOPE_ASSIGN_OR_RETURN(store::MergedProfile merged, merger.Finish());
-  merged.cautions.push_back(SelectionNote(heads, merged));
+  StoredSlices about;
+  merged.cautions.push_back(SelectionNote(heads, merged, about));
+  if (slices != nullptr) *slices = std::move(about);
   out.input = options.url;
   out.has_domain_numbers = false;
   out.domain_name = [domains = merged.domains](DomainId domain) {
@@ -173,6 +186,38 @@ absl::Status ProfileOfStore(const StoreOptions& options, std::vector<correlate::
   out.exit_name = [exits = merged.exits](uint32_t reason) { return exits.at(reason); };
   static_cast<profile::SampleSet&>(out) = static_cast<profile::SampleSet&&>(merged);
   static_cast<profile::ProfileResults&>(out) = static_cast<profile::ProfileResults&&>(merged);
+  return absl::OkStatus();
+}
+
+void Narrow(DomainId domain, report::ProfileReport& profile) {
+  correlate::ProfileResult& result = profile.result;
+  const auto all = std::ranges::find(result.domains, domain, &correlate::ProfileRow::domain);
+  const double share = all == result.domains.end() ? 0 : all->share;
+  result.samples = all == result.domains.end() ? 0 : all->samples;
+  std::erase_if(result.rows, [&](const correlate::ProfileRow& row) {
+    return share <= 0 || row.domain != domain;
+  });
+  for (correlate::ProfileRow& row : result.rows) {
+    row.share /= share;
+    row.variance /= share * share;
+    row.interval = correlate::IntervalOf(row.share, row.variance, result.samples);
+  }
+  result.cycles *= share;
+}
+
+absl::Status ProfileOfStore(const StoreOptions& options, const std::string& domain,
+                            std::vector<correlate::Dimension> by, report::ProfileReport& out,
+                            StoredSlices* slices) {
+  using correlate::Dimension;
+  if (!domain.empty() && !profile::HasDimension(by, Dimension::kDomain)) {
+    by.insert(by.begin(), Dimension::kDomain);
+  }
+  XENOSCOPE_RETURN_IF_ERROR(ProfileOfStore(options, std::move(by), out, slices));
+  if (domain.empty()) return absl::OkStatus();
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<DomainId> chosen,
+                             ChooseStoredDomains(out, {domain}));
+  Narrow(chosen.front(), out);
+  std::erase(out.by, Dimension::kDomain);  // it may be compared with another domain
   return absl::OkStatus();
 }
 

@@ -25,9 +25,11 @@ struct StoreOptions {
 void AddStoreOptions(Command command, StoreOptions& options);
 // Adds the options --host, --since and --until alone, for commands whose store is an argument.
 void AddSliceOptions(Command command, StoreOptions& options);
-// Adds the options --to-host, --to-since and --to-until, for slices that are compared with the
-// others.
-void AddOtherSliceOptions(Command command, StoreOptions& options);
+// Adds the options --WHICH-host, --WHICH-since and --WHICH-until, for slices that are compared with
+// the others.
+void AddOtherSliceOptions(Command command, const std::string& which, StoreOptions& options);
+// Selects of `others` what was not said of them as in `options`: the store, hosts, and times.
+void SelectAlike(const StoreOptions& options, StoreOptions& others);
 // Throws a usage error if slices are chosen without a store.
 void CheckStoreOptions(const StoreOptions& options);
 
@@ -43,11 +45,26 @@ struct StoredTimes {
 // Returns them in ascending order. Errors: those of store::OpenStore; NotFound without a slice.
 absl::StatusOr<StoredTimes> FindStoredTimes(const StoreOptions& options, int64_t interval_ns);
 
+// The slices that a profile is of.
+struct StoredSlices {
+  uint64_t slices = 0;
+  std::vector<std::string> hosts;
+  int64_t newest_end_ns = 0;  // the end of the newest one, in nanoseconds of UTC since 1970
+};
+
 // Writes the profile of the selected slices to `out`, by any of the columns host, domain, vcpu,
 // mode, exit, image and function. Without an event in the selection it is of the one that has most
 // slices. Errors: those of store::OpenStore, Store::Read and Merger.
 absl::Status ProfileOfStore(const StoreOptions& options, std::vector<correlate::Dimension> by,
-                            report::ProfileReport& out);
+                            report::ProfileReport& out, StoredSlices* slices = nullptr);
+// The same for one domain, by its name: rows of others are left out, and shares are parts of its
+// own time. `domain` is empty for all.
+absl::Status ProfileOfStore(const StoreOptions& options, const std::string& domain,
+                            std::vector<correlate::Dimension> by, report::ProfileReport& out,
+                            StoredSlices* slices = nullptr);
+
+// Leaves only rows of the domain, with shares of its time.
+void Narrow(DomainId domain, report::ProfileReport& profile);
 
 // Returns the domains of such a profile that have these names. Errors (NotFound): a domain that is
 // not there.

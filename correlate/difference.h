@@ -33,6 +33,11 @@ struct Difference {
 inline constexpr size_t kMaxHolmTests = 50;
 [[nodiscard]] std::vector<Difference> Compare(std::span<const EstimatePair> pairs);
 
+// Returns for each value the probability that its estimate is as large by chance where the true
+// value is at most `level`: one-sided, so that values far below the level do not make alarms of
+// others likelier. Corrected as in Compare. O(n log n).
+[[nodiscard]] std::vector<double> ChanceOfAbove(std::span<const Estimated> values, double level);
+
 // Returns the estimate of a share of which there was none among `samples` samples.
 [[nodiscard]] Estimated UnseenShare(double samples);
 

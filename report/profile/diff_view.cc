@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "report/markup.h"
+#include "report/profile/row_words.h"
 #include "report/table/table.h"
 #include "report/table/table_csv.h"
 #include "report/table/table_json.h"
@@ -142,11 +143,7 @@ Found RowsOf(std::span<const DiffSide> sides) {
   for (size_t side = 0; side < sides.size(); ++side) {
     const ProfileReport& report = *sides[side].profile;
     for (const ProfileRow& row : report.result.rows) {
-      std::vector<std::string> words;
-      for (const Dimension dimension : report.by) {
-        words.push_back(DimensionText(report, row, dimension));
-      }
-      std::vector<std::optional<Estimated>>& of = found[std::move(words)];
+      std::vector<std::optional<Estimated>>& of = found[RowWords(report, row)];
       of.resize(sides.size());
       std::optional<Estimated>& sum = of[side];
       if (!sum) sum.emplace();

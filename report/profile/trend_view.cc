@@ -7,6 +7,8 @@
 #include <map>
 #include <utility>
 
+#include "report/profile/row_words.h"
+
 namespace xenoscope::report {
 namespace {
 
@@ -17,14 +19,6 @@ using correlate::ProfileRow;
 constexpr double kLevel = 0.05;  // of false alarms, over all rows together
 
 using Words = std::vector<std::string>;
-
-Words WordsOf(const ProfileReport& profile, const ProfileRow& row) {
-  Words words;
-  for (const Dimension dimension : profile.by) {
-    words.push_back(DimensionText(profile, row, dimension));
-  }
-  return words;
-}
 
 // The row's share in a part of the time; without a row, that of no sample.
 TrendPoint PointOf(const ProfileReport& profile, const ProfileRow* row) {
@@ -58,7 +52,7 @@ std::vector<TrendRow> Trend(const std::vector<TrendPart>& parts, size_t limit) {
   std::map<Words, TrendRow> all;
   for (size_t i = 0; i < parts.size(); ++i) {
     for (const ProfileRow& row : parts[i].profile.result.rows) {
-      Words words = WordsOf(parts[i].profile, row);
+      Words words = RowWords(parts[i].profile, row);
       all[words].words = words;
       by_words[i][std::move(words)] = &row;
     }

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <random>
 #include <vector>
 
@@ -61,6 +63,49 @@ TEST(Compare, ControlsFalsePositives) {
     }
   }
   EXPECT_LT(alarms, kTrials / 10);
+}
+
+TEST(ChanceOfAbove, IsOneSided) {
+  // Two standard errors above the level, and two below: pnorm(2, lower.tail = FALSE) of R, twice.
+  const std::vector<Estimated> values = {{0.24, 0.0004}, {0.16, 0.0004}};
+  const std::vector<double> p = ChanceOfAbove(values, 0.2);
+  EXPECT_NEAR(p[0], 2 * 0.0227501, 1e-6);
+  EXPECT_NEAR(p[1], 0.9772499, 1e-6);
+}
+
+TEST(ChanceOfAbove, ExactValuesAreAboveOrNot) {
+  const std::vector<Estimated> values = {{0.1, 0}, {0.2, 0}, {0.3, 0}};
+  EXPECT_THAT(ChanceOfAbove(values, 0.2), ElementsAre(1, 1, 0));
+}
+
+// Shares that are at the level, of few samples or many: at most the stated part of questions has
+// an alarm. Rows far below the level make alarms no likelier, however many they are.
+TEST(ChanceOfAbove, KeepsTheRateOfFalseAlarms) {
+  const struct {
+    double level;
+    int samples;
+    int at_level;
+    int below;
+  } kCases[] = {{0.3, 1000, 3, 0}, {0.02, 50, 1, 0}, {0.002, 200, 20, 0}, {0.05, 2000, 5, 300}};
+  std::mt19937_64 random(11);
+  constexpr int kTrials = 2000;
+  for (const auto& each : kCases) {
+    std::binomial_distribution<int> count(each.samples, each.level);
+    int alarms = 0;
+    for (int trial = 0; trial < kTrials; ++trial) {
+      std::vector<Estimated> rows(each.below, Estimated{each.level / 100, 1e-8});
+      for (int i = 0; i < each.at_level; ++i) {
+        const double n = each.samples;
+        const double x = count(random);
+        const ClusterTotals all{n, n, static_cast<uint64_t>(each.samples)};
+        rows.push_back({x / n, IndependentVariance({x, x, x}, all)});
+      }
+      const std::vector<double> p = ChanceOfAbove(rows, each.level);
+      alarms += static_cast<int>(*std::ranges::min_element(p) < 0.05);
+    }
+    // Three standard errors of 5 % in this many trials.
+    EXPECT_LE(alarms, kTrials * 0.05 + 3 * std::sqrt(kTrials * 0.05 * 0.95)) << each.level;
+  }
 }
 
 TEST(UnseenShare, HasVarianceAfterFewSamples) {
