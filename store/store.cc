@@ -63,7 +63,7 @@ bool IsFinite(const Sums& row) {
 
 absl::Status CheckSlice(const Slice& slice, const Dictionary& dictionary) {
   const SliceHead& head = slice.head;
-  if (head.host.empty() || head.event.empty() || head.begin_ns >= head.end_ns ||
+  if (head.host.empty() || head.event.empty() || slice.count == 0 || head.begin_ns >= head.end_ns ||
       head.begin_ns < 0 || slice.gaps_ns < 0 || slice.gaps_ns > head.end_ns - head.begin_ns ||
       head.end_ns - head.begin_ns - slice.gaps_ns > MostOf(slice.count)) {
     return InvalidError(

@@ -47,6 +47,18 @@ class Store {
   absl::Status Read(const Selection& selection, const SliceVisitor& visit);
   // Removes the selected slices, and gives their space back. Returns their number. O(store).
   virtual absl::StatusOr<uint64_t> Remove(const Selection& selection) = 0;
+  // Joins selected slices of a host and an event that begin in the same interval of `interval_ns`
+  // (at most kMaxSliceNs; intervals begin at multiples of it since 1970) to one slice, where their
+  // sums add up to those of one: they have one clock and one period. Shares and intervals of the
+  // joined time stay as they were. Slices that are pushed again count once, as before. A question
+  // of a time that begins within a joined slice does not have it. Returns the number of slices that
+  // were joined, and of those that became of them. Errors: Unimplemented by a store that adds sums
+  // up itself. O(store).
+  struct Joined {
+    uint64_t from = 0;
+    uint64_t to = 0;
+  };
+  virtual absl::StatusOr<Joined> Join(const Selection& selection, int64_t interval_ns) = 0;
   // Replaces the domain's name in the selected slices by "(removed 17)", and the names of its
   // images and functions, one for one. The sums stay, so that those of hosts and of other domains
   // stay as they were. Xen's functions keep their names. Returns the number of slices that had the

@@ -176,6 +176,13 @@ absl::StatusOr<uint64_t> ClickHouseStore::Remove(const Selection& selection) {
   return heads.size();
 }
 
+absl::StatusOr<Store::Joined> ClickHouseStore::Join(const Selection& /*selection*/,
+                                                    int64_t /*interval_ns*/) {
+  return UnimplementedError(
+      "{}: slices in ClickHouse are not joined; bound its space by --until, or by partitions",
+      client_.url().Text());
+}
+
 absl::StatusOr<uint64_t> ClickHouseStore::EraseDomain(const Selection& selection,
                                                       const std::string& domain) {
   const std::string of_domain = fmt::format("{} AND domain = {}", Where(selection), Quoted(domain));

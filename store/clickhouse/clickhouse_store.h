@@ -22,6 +22,8 @@ class ClickHouseStore final : public Store {
   static absl::StatusOr<std::unique_ptr<Store>> Open(std::string_view url, Access access);
 
   absl::StatusOr<std::vector<SliceHead>> Heads(const Selection& selection) override;
+  // Unimplemented: the server adds sums up.
+  absl::StatusOr<Joined> Join(const Selection& selection, int64_t interval_ns) override;
   // Waits until the server has rewritten its files. Errors: FailedPrecondition where the table is
   // Distributed.
   absl::StatusOr<uint64_t> Remove(const Selection& selection) override;

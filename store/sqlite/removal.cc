@@ -206,7 +206,8 @@ class DomainEraser {
 
 absl::Status RemoveSlices(const Connection& connection, const std::vector<int64_t>& slices) {
   for (const char* const sql :
-       {"DELETE FROM sums WHERE slice = ?", "DELETE FROM slice WHERE id = ?"}) {
+       {"DELETE FROM sums WHERE slice = ?", "DELETE FROM piece WHERE slice = ?",
+        "DELETE FROM slice WHERE id = ?"}) {
     XENOSCOPE_ASSIGN_OR_RETURN(Statement remove, connection.Prepare(sql));
     for (const int64_t slice : slices) XENOSCOPE_RETURN_IF_ERROR(remove.Bind(slice).Run());
   }

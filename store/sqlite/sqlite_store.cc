@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
+#include "absl/container/btree_map.h"
 #include "base/error.h"
 #include "store/bounded_text.h"
+#include "store/join.h"
 #include "store/known_slice.h"
 #include "store/sqlite/packed_sums.h"
 #include "store/sqlite/removal.h"
@@ -17,7 +20,7 @@ namespace xenoscope::store {
 namespace {
 
 // The version of the schema, in the file's user_version.
-constexpr int64_t kVersion = 2;
+constexpr int64_t kVersion = 3;
 constexpr int64_t kApplicationId = 0x58656e6f;  // "Xeno", in the file's header
 
 // A question reads the heads of its slices, by an index over hosts or over times, and then the sums
@@ -33,9 +36,13 @@ CREATE TABLE code(id INTEGER PRIMARY KEY, mode INTEGER NOT NULL, image INTEGER N
 CREATE TABLE slice(id INTEGER PRIMARY KEY, host INTEGER NOT NULL, begin_ns INTEGER NOT NULL,
   end_ns INTEGER NOT NULL, clock_error_ns INTEGER NOT NULL, clock_hz INTEGER NOT NULL,
   event INTEGER NOT NULL, is_time INTEGER NOT NULL, traced INTEGER NOT NULL, period REAL NOT NULL,
+  count INTEGER NOT NULL, gaps_ns INTEGER NOT NULL,
   UNIQUE(host, begin_ns, event));
 CREATE INDEX slice_by_time ON slice(begin_ns);
 CREATE TABLE sums(slice INTEGER PRIMARY KEY, packed BLOB NOT NULL);
+-- The slices that a joined one is of, as they were pushed.
+CREATE TABLE piece(slice INTEGER NOT NULL, begin_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL,
+  PRIMARY KEY(slice, begin_ns)) WITHOUT ROWID;
 )sql";
 
 absl::Status MakeTables(const Connection& connection) {
@@ -80,35 +87,42 @@ absl::StatusOr<std::unique_ptr<Store>> SqliteStore::Open(const std::string& path
 
 absl::StatusOr<bool> SqliteStore::PushChecked(const Slice& slice, const Dictionary& dictionary) {
   XENOSCOPE_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_));
-  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<SliceHead> near, Heads(Near(slice.head)));
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<SliceHead> near, PushedHeads(Near(slice.head)));
   XENOSCOPE_ASSIGN_OR_RETURN(const bool known, IsKnown(slice.head, near));
   if (known) return false;
   XENOSCOPE_ASSIGN_OR_RETURN(KeyWriter keys, KeyWriter::Make(connection_, dictionary));
+  XENOSCOPE_RETURN_IF_ERROR(Insert(slice, keys).status());
+  XENOSCOPE_RETURN_IF_ERROR(transaction.Commit());
+  return true;
+}
+
+absl::StatusOr<int64_t> SqliteStore::Insert(const Slice& slice, KeyWriter& keys) const {
   const SliceHead& head = slice.head;
   XENOSCOPE_ASSIGN_OR_RETURN(const int64_t host, keys.IdOf(head.host));
   XENOSCOPE_ASSIGN_OR_RETURN(const int64_t event, keys.IdOf(head.event));
   XENOSCOPE_ASSIGN_OR_RETURN(
       Statement add,
       connection_.Prepare("INSERT INTO slice(host, begin_ns, end_ns, clock_error_ns, clock_hz, "
-                          "event, is_time, traced, period) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+                          "event, is_time, traced, period, count, gaps_ns) "
+                          "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
   add.Bind(host).Bind(head.begin_ns).Bind(head.end_ns);
   add.Bind(static_cast<int64_t>(head.clock_error_ns)).Bind(static_cast<int64_t>(head.clock_hz));
   add.Bind(event).Bind(int64_t{head.is_time}).Bind(int64_t{head.traced}).Bind(head.period);
+  add.Bind(static_cast<int64_t>(slice.count)).Bind(slice.gaps_ns);
   XENOSCOPE_RETURN_IF_ERROR(add.Run());
   const int64_t id = connection_.LastRowId();
   XENOSCOPE_ASSIGN_OR_RETURN(const std::string packed, Pack(slice.sums, keys));
   XENOSCOPE_ASSIGN_OR_RETURN(Statement add_sums,
                              connection_.Prepare("INSERT INTO sums VALUES(?, ?)"));
   XENOSCOPE_RETURN_IF_ERROR(add_sums.Bind(id).Bind(AsBytes(packed)).Run());
-  XENOSCOPE_RETURN_IF_ERROR(transaction.Commit());
-  return true;
+  return id;
 }
 
 absl::StatusOr<std::vector<SqliteStore::StoredHead>> SqliteStore::StoredHeads(
     const Selection& selection) const {
   std::string sql =
-      "SELECT id, host, begin_ns, end_ns, clock_error_ns, clock_hz, event, is_time, traced, period "
-      "FROM slice WHERE begin_ns >= ? AND begin_ns < ?";
+      "SELECT id, host, begin_ns, end_ns, clock_error_ns, clock_hz, event, is_time, traced, "
+      "period, count, gaps_ns FROM slice WHERE begin_ns >= ? AND begin_ns < ?";
   if (!selection.hosts.empty()) {
     const std::vector<std::string_view> places(selection.hosts.size(), "?");
     sql += fmt::format(" AND host IN (SELECT id FROM name WHERE text IN ({}))",
@@ -137,6 +151,8 @@ absl::StatusOr<std::vector<SqliteStore::StoredHead>> SqliteStore::StoredHeads(
                    .is_time = select.Integer(7) != 0,
                    .traced = select.Integer(8) != 0,
                    .period = select.Real(9)};
+    stored.count = static_cast<uint64_t>(select.Integer(10));
+    stored.gaps_ns = select.Integer(11);
     XENOSCOPE_RETURN_IF_ERROR(names.ReadName(select.Integer(1), stored.head.host));
     XENOSCOPE_RETURN_IF_ERROR(names.ReadName(select.Integer(6), stored.head.event));
   }
@@ -148,6 +164,106 @@ absl::StatusOr<std::vector<SliceHead>> SqliteStore::Heads(const Selection& selec
   heads.reserve(stored.size());
   for (const StoredHead& each : stored) heads.push_back(each.head);
   return heads;
+}
+
+absl::StatusOr<std::vector<SliceHead>> SqliteStore::PushedHeads(const Selection& selection) const {
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<StoredHead> stored, StoredHeads(selection));
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      Statement select,
+      connection_.Prepare("SELECT begin_ns, end_ns FROM piece WHERE slice = ? AND begin_ns < ?"));
+  std::vector<SliceHead> heads;
+  for (const StoredHead& each : stored) {
+    if (each.count == 1) {
+      heads.push_back(each.head);
+      continue;
+    }
+    select.Bind(each.id).Bind(selection.until_ns);
+    while (true) {
+      XENOSCOPE_ASSIGN_OR_RETURN(const bool found, select.Step());
+      if (!found) break;
+      SliceHead& head = heads.emplace_back(each.head);
+      head.begin_ns = select.Integer(0);
+      head.end_ns = select.Integer(1);
+    }
+  }
+  return heads;
+}
+
+absl::StatusOr<Store::Joined> SqliteStore::Join(const Selection& selection, int64_t interval_ns) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<SliceHead> heads, Heads(selection));
+  absl::btree_map<std::tuple<int64_t, std::string, std::string>, size_t> intervals;
+  for (const SliceHead& head : heads) {
+    ++intervals[{head.begin_ns - head.begin_ns % interval_ns, head.host, head.event}];
+  }
+  Joined joined;
+  for (const auto& [key, slices] : intervals) {
+    const auto& [begin, host, event] = key;
+    if (slices < 2) continue;
+    XENOSCOPE_ASSIGN_OR_RETURN(
+        const Joined more,
+        JoinInterval({.hosts = {host},
+                      .since_ns = std::max(begin, selection.since_ns),
+                      .until_ns = std::min(begin + interval_ns, selection.until_ns),
+                      .event = event}));
+    joined.from += more.from;
+    joined.to += more.to;
+  }
+  XENOSCOPE_RETURN_IF_ERROR(connection_.Vacuum());
+  return joined;
+}
+
+absl::StatusOr<Store::Joined> SqliteStore::JoinInterval(const Selection& selection) const {
+  // The slices of an interval are joined, or none.
+  XENOSCOPE_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_));
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<StoredHead> heads, StoredHeads(selection));
+  absl::btree_map<JoinKey, std::vector<StoredHead>> groups;
+  for (const StoredHead& each : heads) groups[JoinKeyOf(each.head)].push_back(each);
+  Dictionary dictionary;
+  XENOSCOPE_ASSIGN_OR_RETURN(KeyReader reader, KeyReader::Make(connection_, dictionary));
+  XENOSCOPE_ASSIGN_OR_RETURN(KeyWriter writer, KeyWriter::Make(connection_, dictionary));
+  XENOSCOPE_ASSIGN_OR_RETURN(PackedReader packed, PackedReader::Make(connection_));
+  Joined joined;
+  for (const auto& [key, group] : groups) {
+    if (group.size() < 2) continue;
+    SliceJoiner joiner;
+    for (const StoredHead& each : group) {
+      Slice slice{each.head, {}, each.count, each.gaps_ns};
+      XENOSCOPE_RETURN_IF_ERROR(packed.Read(each.id, reader, slice.sums));
+      XENOSCOPE_RETURN_IF_ERROR(CheckSlice(slice, dictionary));
+      joiner.Add(slice);
+    }
+    XENOSCOPE_RETURN_IF_ERROR(Replace(group, joiner.Take(), writer));
+    joined.from += group.size();
+    ++joined.to;
+  }
+  XENOSCOPE_RETURN_IF_ERROR(transaction.Commit());
+  return joined;
+}
+
+absl::Status SqliteStore::Replace(const std::vector<StoredHead>& slices, const Slice& joined,
+                                  KeyWriter& keys) const {
+  XENOSCOPE_ASSIGN_OR_RETURN(Statement remove,
+                             connection_.Prepare("DELETE FROM slice WHERE id = ?"));
+  XENOSCOPE_ASSIGN_OR_RETURN(Statement remove_sums,
+                             connection_.Prepare("DELETE FROM sums WHERE slice = ?"));
+  for (const StoredHead& each : slices) {
+    XENOSCOPE_RETURN_IF_ERROR(remove.Bind(each.id).Run());
+    XENOSCOPE_RETURN_IF_ERROR(remove_sums.Bind(each.id).Run());
+  }
+  XENOSCOPE_ASSIGN_OR_RETURN(const int64_t id, Insert(joined, keys));
+  // Those of slices that were joined before move to the new one.
+  XENOSCOPE_ASSIGN_OR_RETURN(Statement move,
+                             connection_.Prepare("UPDATE piece SET slice = ? WHERE slice = ?"));
+  XENOSCOPE_ASSIGN_OR_RETURN(Statement add,
+                             connection_.Prepare("INSERT INTO piece VALUES(?, ?, ?)"));
+  for (const StoredHead& each : slices) {
+    if (each.count > 1) {
+      XENOSCOPE_RETURN_IF_ERROR(move.Bind(id).Bind(each.id).Run());
+    } else {
+      XENOSCOPE_RETURN_IF_ERROR(add.Bind(id).Bind(each.head.begin_ns).Bind(each.head.end_ns).Run());
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<int64_t>> SqliteStore::StoredIds(const Selection& selection) const {
@@ -188,6 +304,8 @@ absl::Status SqliteStore::ReadUnchecked(const Selection& selection, const SliceV
   Slice slice;
   for (const StoredHead& stored : heads) {
     slice.head = stored.head;
+    slice.count = stored.count;
+    slice.gaps_ns = stored.gaps_ns;
     XENOSCOPE_RETURN_IF_ERROR(packed.Read(stored.id, keys, slice.sums));
     XENOSCOPE_RETURN_IF_ERROR(visit(slice, dictionary));
   }

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "store/join.h"
 #include "tests/unit/store/simulated_host.h"
 #include "trace/exit_name.h"
 
@@ -108,8 +109,8 @@ class MergeTest : public ::testing::TestWithParam<std::tuple<bool, size_t>> {
   const std::vector<Dimension>& by() const { return kBy.at(std::get<1>(GetParam())); }
 };
 
-// Three slices of a host, whose timeslices do not span them: estimates and intervals are those of
-// the recording of all three, by all columns that a store has.
+// Three slices of a host, whose timeslices do not span them, two of them joined: estimates and
+// intervals are those of the recording of all three, by all columns that a store has.
 TEST_P(MergeTest, SlicesAreTheWholeRecording) {
   NumberedFunctions functions;
   Profile whole({.by = by(), .period = kPeriod}, functions);
@@ -117,12 +118,19 @@ TEST_P(MergeTest, SlicesAreTheWholeRecording) {
   ASSERT_TRUE(merger.ok()) << merger.status();
   Dictionary dictionary;
   SimulatedHost host(7);
-  for (int slice = 0; slice < 3; ++slice) {
+  SliceJoiner joiner;  // of the last two slices
+  for (int number = 0; number < 3; ++number) {
     Recording recording(traced());
     recording.AlsoTo(whole);
     host.Run(recording.observer(), 150, traced());
-    ASSERT_TRUE(merger->Add(recording.TakeSlice("a", dictionary), dictionary).ok());
+    const Slice slice = recording.TakeSlice("a", dictionary);
+    if (number > 0) {
+      joiner.Add(slice);
+    } else {
+      ASSERT_TRUE(merger->Add(slice, dictionary).ok());
+    }
   }
+  ASSERT_TRUE(merger->Add(joiner.Take(), dictionary).ok());
   const auto merged = merger->Finish();
   ASSERT_TRUE(merged.ok()) << merged.status();
   const auto expected = whole.Finish();

@@ -220,6 +220,58 @@ TEST_F(SqliteStoreTest, RefusesSlicesThatOverlap) {
   EXPECT_TRUE(*store->Push(Make("b", 130), dictionary_));
 }
 
+// Slices of an interval become one, with their sums; those of other intervals, hosts and periods
+// stay apart.
+TEST_F(SqliteStoreTest, JoinsSlicesOfAnInterval) {
+  const auto store = Open();
+  for (const char* host : {"a", "b"}) {
+    for (const int64_t begin : {1000, 1060, 1200, 2000}) {
+      ASSERT_TRUE(*store->Push(Make(host, begin), dictionary_));
+    }
+  }
+  Slice other = Make("a", 1300);
+  other.head.period = 7;
+  ASSERT_TRUE(*store->Push(other, dictionary_));
+  const Store::Joined joined = *store->Join({.hosts = {"a"}}, 1000);
+  EXPECT_EQ(joined.from, 3U);
+  EXPECT_EQ(joined.to, 1U);
+  EXPECT_THAT(Hosts({}), ElementsAre("a", "a", "a", "b", "b", "b", "b"));
+  ASSERT_TRUE(Open(Access::kRead)
+                  ->Read({.hosts = {"a"}, .until_ns = 1100},
+                         [&](const Slice& slice, const Dictionary& keys) {
+                           EXPECT_EQ(slice.count, 3U);
+                           EXPECT_EQ(slice.head.begin_ns, 1000);
+                           EXPECT_EQ(slice.head.end_ns, 1260);
+                           EXPECT_EQ(slice.gaps_ns, 80);
+                           EXPECT_EQ(slice.sums.parts.size(), 1U);
+                           EXPECT_EQ(slice.sums.parts.at(0).sums.x, 3 * 1.5);
+                           EXPECT_EQ(slice.sums.strata.at(0).totals.clusters, 6U);
+                           EXPECT_EQ(keys.vcpus[slice.sums.parts.at(0).vcpu].domain, "web");
+                           return absl::OkStatus();
+                         })
+                  .ok());
+}
+
+// Slices that come late go into the gaps of a joined one; those that are in it count once.
+TEST_F(SqliteStoreTest, KnowsTheSlicesOfAJoinedOne) {
+  const auto store = Open();
+  for (const int64_t begin : {1000, 1060, 1200}) {
+    ASSERT_TRUE(*store->Push(Make("a", begin), dictionary_));
+  }
+  EXPECT_EQ(store->Join({}, 1000)->from, 3U);
+  for (const int64_t begin : {1000, 1060, 1200}) {
+    EXPECT_FALSE(*store->Push(Make("a", begin), dictionary_)) << begin;
+  }
+  EXPECT_TRUE(absl::IsFailedPrecondition(store->Push(Make("a", 1100), dictionary_).status()));
+  EXPECT_TRUE(*store->Push(Make("a", 1130), dictionary_));
+  EXPECT_EQ(store->Join({}, 1000)->from, 2U);
+  EXPECT_EQ(store->Join({}, 1000)->from, 0U);
+  EXPECT_FALSE(*store->Push(Make("a", 1060), dictionary_));
+  EXPECT_FALSE(*store->Push(Make("a", 1130), dictionary_));
+  EXPECT_EQ(*store->Remove({}), 1U);
+  EXPECT_TRUE(*store->Push(Make("a", 1060), dictionary_));
+}
+
 // Rows of one key add up: domains of one name are one domain.
 TEST_F(SqliteStoreTest, AddsRowsOfOneKey) {
   Slice slice = Make("a", 100);
@@ -268,7 +320,8 @@ TEST_F(SqliteStoreTest, RefusesDamagedRows) {
         "UPDATE sums SET packed = substr(packed, 1, length(packed) - 4)",
         "UPDATE context SET kind = 99", "UPDATE code SET mode = -1", "DELETE FROM vcpu",
         "DELETE FROM code", "UPDATE slice SET clock_hz = 0", "UPDATE slice SET end_ns = begin_ns",
-        "UPDATE slice SET host = -7", "UPDATE vcpu SET domain = 99", "DELETE FROM name"}) {
+        "UPDATE slice SET host = -7", "UPDATE slice SET count = 0", "UPDATE slice SET gaps_ns = -1",
+        "UPDATE slice SET gaps_ns = 1000", "UPDATE vcpu SET domain = 99", "DELETE FROM name"}) {
     std::filesystem::remove(path_);
     ASSERT_TRUE(*Open()->Push(Make("a", 100), dictionary_));
     ASSERT_TRUE(ReadAll().ok());
