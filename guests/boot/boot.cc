@@ -96,7 +96,7 @@ class BootSums final : public correlate::TimelineObserver {
   [[nodiscard]] bool WantsMarks() const override { return false; }
   void OnSegment(const correlate::Segment& segment) override {
     if (segment.vcpu.domain != domain_) return;
-    if (segment.vcpu.vcpu.value == 0 && !first_run_) first_run_ = segment.timeslice_begin;
+    if (segment.vcpu.vcpu.value == 0 && !first_run_) first_run_ = segment.range.begin;
     const bool in_xen = segment.kind == SegmentKind::kExit || segment.kind == SegmentKind::kResume;
     Add(segment.vcpu.vcpu, segment.range, in_xen ? BootState::kXen : BootState::kGuest,
         segment.kind == SegmentKind::kExit ? &segment : nullptr);

@@ -122,6 +122,18 @@ TEST_F(BootTest, TraceThatBeginsLaterHasTheRest) {
   EXPECT_GE(untraced, 800);
 }
 
+// A segment goes on where the scheduler chooses its vCPU again, and its timeslice does not.
+TEST_F(BootTest, EntryBeginsWithTheFirstTimeslice) {
+  using namespace trace;  // NOLINT(google-build-using-namespace): the numbers of records
+  TraceBuilder xen;
+  xen.Window(0, {Rec(kOfflineToRunnable, 800, {kD1V0}), Rec(kRunnableToRunning, 1000, {kD1V0}),
+                 Rec(kContinueRunning, 1100, {kD1V0}), Rec(kRunningToRunnable, 1150, {kD1V0}),
+                 Rec(kRunnableToRunning, 1180, {kD1V0}), Rec(kRunningToBlocked, 4000, {kD1V0})});
+  const Boot boot = Follow(xen);
+  EXPECT_EQ(Line(boot.parts[1]),
+            "entry 1000-1200: guest 170 Xen 0 stolen 30 blocked 0 lost 0 untraced 0");
+}
+
 TEST_F(BootTest, OtherDomainsTimeIsNotPartOfIt) {
   using namespace trace;  // NOLINT(google-build-using-namespace): the numbers of records
   TraceBuilder xen;
