@@ -184,7 +184,7 @@ Table BootFunctionsTable(const guests::Boot& boot, const ProfileReport& profile,
   for (const correlate::ProfileRow& row : profile.result.rows) {
     if (row.domain == domain && row.samples >= least) by_phase[row.thread].push_back(&row);
   }
-  const double second = static_cast<double>(options.clock.hz);
+  const auto second = static_cast<double>(options.clock.hz);
   for (const guests::BootPart& part : boot.parts) {
     std::vector<const correlate::ProfileRow*>& rows = by_phase[part.name];
     std::ranges::stable_sort(rows, std::ranges::greater(), &correlate::ProfileRow::cycles);

@@ -54,7 +54,9 @@ std::string_view TakeWord(std::string_view& text) {
 std::optional<std::string_view> BehindLine(std::string_view text) {
   for (size_t at = text.find("__"); at != std::string_view::npos; at = text.find("__", at + 1)) {
     std::string_view rest = text.substr(at + 2);
-    if (IsNumber(TakeWord(rest)) && IsNumber(TakeWord(rest))) return rest;
+    const std::string_view number = TakeWord(rest);
+    const std::string_view line = TakeWord(rest);
+    if (IsNumber(number) && IsNumber(line)) return rest;
   }
   return std::nullopt;
 }
