@@ -764,6 +764,28 @@ async function differences() {
   }
   await explained(page, "#table-diff");
   await page.screenshot({ path: join(shots, "diff.png") });
+  // The graph: the function with the largest part of its mode, which comes first, with its figures; a click filters.
+  const of = (row) => Math.max(row.before, row.after);
+  const modes = new Map();
+  for (const row of rows) modes.set(row.mode, (modes.get(row.mode) ?? 0) + of(row));
+  const [mode] = [...modes].reduce((a, b) => (a[1] > b[1] ? a : b));
+  const largest = rows.filter((row) => row.mode === mode).reduce((a, b) => (of(a) > of(b) ? a : b));
+  await page.hover("#diff-graph canvas", { position: { x: 8, y: 50 } });
+  const tip = await page.textContent("#tip");
+  const share = (value) => `${(value * 100).toFixed(2)}%`;
+  check(
+    "a frame of the differences",
+    tip.startsWith(`${largest.function}${share(largest.before)} before, ${share(largest.after)} after`) &&
+      tip.includes(largest.p < 0.05 ? "more than chance" : "may be chance"),
+    [tip, largest],
+  );
+  await page.click("#diff-graph canvas", { position: { x: 8, y: 50 } });
+  const filtered = await cells(page, "#table-diff");
+  check(
+    "the rows of a frame",
+    filtered.length > 0 && filtered.every((row) => row.some((cell) => cell.includes(largest.function))),
+    filtered,
+  );
   await page.close();
 }
 

@@ -1,6 +1,7 @@
 // The overview (size of the profile, domains, data quality) and the differences of two profiles.
 import { DiffRow, Page, Report } from "./data";
 import { amount, count, h, intervalWords, nameCell, percent, s, short, time, whisker, Child } from "./dom";
+import { diffGraph } from "./diff_graph";
 import { findingsList } from "./findings";
 import { RowFilter } from "./table";
 
@@ -358,6 +359,11 @@ export function diffView(page: Page, diff: NonNullable<Page["diff"]>): HTMLEleme
       h("b", {}, "compared: "),
       `${diff.compared}; p is corrected for ${count(diff.comparisons)} comparisons`,
     ),
+    diffGraph(page, diff, figure, (name) => {
+      search.value = name;
+      words = name.toLowerCase();
+      draw();
+    }),
     h(
       "div",
       { class: "tools" },
