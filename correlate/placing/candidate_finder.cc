@@ -12,6 +12,8 @@ namespace xenoscope::correlate {
 namespace {
 
 constexpr double kWeightTolerance = 1e-6;
+// Transitions are not as long as so many mean ones.
+constexpr double kTransitionReach = 8;
 
 // Returns the part of a stay in a guest, in cycles, that can be its transitions, which take
 // `cycles` at its begin and end: half of what lies so near to either of them.
@@ -48,7 +50,7 @@ Candidates CandidateFinder::FindIntervals(const VcpuTrack& track, Mode mode, Tsc
   const auto add = [&](const TimelineInterval& interval, TscRange part) {
     // Samples in its second half, which are of the vCPU that starts, count elsewhere (method.md
     // §4.5).
-    if (interval.context.kind == ContextKind::kSwitch && interval.vcpu == track.ref) return;
+    if (IsSwitchTo(interval, track.ref)) return;
     if (Agrees(mode, interval.context.kind)) {
       const double part_of_lost = interval.context.kind == ContextKind::kLost
                                       ? vcpu.PartOfLost(mode, timeline_.sample_rate())
@@ -71,6 +73,46 @@ Candidates CandidateFinder::FindIntervals(const VcpuTrack& track, Mode mode, Tsc
     WeighByRank(samples, found);
   }
   return found;
+}
+
+Candidates CandidateFinder::FindClocked(const VcpuTrack& track, const ClockedTime& time) {
+  Candidates found;
+  found.when = time.when;
+  std::optional<TimelineInterval> last;
+  const auto add = [&](const TimelineInterval& interval) {
+    if (last) AddClocked(*last, IsRecordBetween(*last, interval), time, track.ref, found);
+    last = interval;
+  };
+  const TscRange until_record{time.when.begin, time.when.end + time.handler};
+  timeline_.HistoryOf(track).intervals.ForEach(
+      until_record, [&](const TimelineInterval& interval, TscRange) { add(interval); });
+  timeline_.ForEachOpen(track, [&](const TimelineInterval& open) {
+    if (!open.range.Intersect(until_record).Empty()) add(open);
+  });
+  if (last) AddClocked(*last, true, time, track.ref, found);
+  if (!found.places.empty()) EndRank(found);
+  return found;
+}
+
+void CandidateFinder::AddClocked(const TimelineInterval& interval, bool ends,
+                                 const ClockedTime& time, VcpuRef vcpu, Candidates& found) {
+  const ContextKind kind = interval.context.kind;
+  TscRange range = interval.range;
+  if (ends) range.end = Tsc{range.end.value - std::min(range.Length(), time.handler)};
+  const TscRange part = range.Intersect(time.when);
+  if (part.Empty() || kind == ContextKind::kLost || IsSwitchTo(interval, vcpu)) return;
+  Place place{interval.context, interval.pcpu, static_cast<double>(part.Length())};
+  if (interval.vcpu != vcpu) place.to = interval.vcpu;
+  if (kind == ContextKind::kGuest) {
+    // Xen is in a guest's stay at its begin and end only.
+    const double reach = kTransitionReach * timeline_.cycles_per_transition();
+    const Cycles nearest = std::min(part.begin - range.begin, range.end - part.end);
+    if (static_cast<double>(nearest) > reach) return;
+    place.context = TransitionOf(interval.context);
+  }
+  found.AddToCluster(ClusterOf(interval.timeslice_id, place.context.kind, found.when),
+                     part.Length());
+  found.AddWeight(place);
 }
 
 bool CandidateFinder::AddInterval(const TimelineInterval& interval, TscRange part,

@@ -17,6 +17,25 @@
 
 namespace xenoscope::correlate {
 
+// The time of a sample in Xen by the sampling clock (method.md, section 3.4).
+struct ClockedTime {
+  TscRange when;
+  Cycles handler = 0;  // no record came for so long after the sample: Xen handled its NMI
+};
+
+// Whether the interval is of a switch to the vCPU, whose samples are those of another vCPU
+// (method.md, section 4.5).
+[[nodiscard]] inline bool IsSwitchTo(const TimelineInterval& interval, VcpuRef vcpu) {
+  return interval.context.kind == ContextKind::kSwitch && interval.vcpu == vcpu;
+}
+
+// Whether a record of the pCPU ended the interval before the next one of the vCPU.
+[[nodiscard]] inline bool IsRecordBetween(const TimelineInterval& interval,
+                                          const TimelineInterval& next) {
+  return interval.range.end != next.range.begin || interval.context.kind != next.context.kind ||
+         interval.context.reason != next.context.reason;
+}
+
 class CandidateFinder {
  public:
   // `timeline` outlives the finder.
@@ -27,6 +46,8 @@ class CandidateFinder {
   // bracket, weighed by length and, where there are several, by rank. O(intervals).
   [[nodiscard]] Candidates FindIntervals(const VcpuTrack& track, Mode mode, TscRange bracket,
                                          size_t samples);
+  // Returns where a sample in Xen can have been that was taken at the time. O(intervals).
+  [[nodiscard]] Candidates FindClocked(const VcpuTrack& track, const ClockedTime& time);
   // Returns the exits at which the guest-mode sample can have been taken, if there are any.
   // O(exits).
   [[nodiscard]] Candidates FindExits(const VcpuTrack& track, const recording::Sample& sample,
@@ -39,6 +60,10 @@ class CandidateFinder {
   // they can have been there.
   bool AddInterval(const TimelineInterval& interval, TscRange part, double part_of_lost,
                    VcpuRef vcpu, Candidates& found);
+  // Adds the part of an interval, before the record that ends it, in which a sample of the time can
+  // have been taken.
+  void AddClocked(const TimelineInterval& interval, bool ends, const ClockedTime& time,
+                  VcpuRef vcpu, Candidates& found);
   // Adds the transitions of the stay in the guest, which can have samples in Xen. Returns whether
   // they take any time.
   bool AddTransition(const TimelineInterval& interval, TscRange part, Candidates& found);

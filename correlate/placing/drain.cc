@@ -3,39 +3,51 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "correlate/placing/clocked_drains.h"
 #include "correlate/placing/nmi_exit.h"
 #include "correlate/ranks.h"
 
 namespace xenoscope::correlate {
-void DrainPlacer::Place(std::span<const recording::Sample> batch, const VcpuTrack& track) {
-  const TscRange bracket = batch.front().when;
-  const std::vector<const ExitMark*> nmi_exits =
+
+MatchedDrain DrainPlacer::Match(std::span<const recording::Sample> batch,
+                                const VcpuTrack& track) const {
+  MatchedDrain drain{&track, {batch.begin(), batch.end()}, {}, {}};
+  drain.nmi_exits.resize(batch.size());
+  drain.clocked.resize(batch.size());
+  const std::vector<const ExitMark*> exits =
       FindNmiExits(batch, options_.logged_rip, timeline_.HistoryOf(track));
-  between_ = {bracket.begin, bracket.begin};
   for (size_t i = 0; i < batch.size(); ++i) {
-    if (const ExitMark* exit = nmi_exits[i]) {
-      NoteMode(batch[i], batch[i].mode, 0, track);
-      PlaceAtNmiExit(batch[i], *exit, track, outcome_);
+    if (exits[i] != nullptr) drain.nmi_exits[i] = *exits[i];
+  }
+  return drain;
+}
+
+void DrainPlacer::Place(const MatchedDrain& drain) {
+  const TscRange bracket = drain.samples.front().when;
+  const VcpuTrack& track = *drain.track;
+  between_ = {bracket.begin, bracket.begin};
+  for (size_t i = 0; i < drain.samples.size(); ++i) {
+    const recording::Sample& sample = drain.samples[i];
+    if (const std::optional<ExitMark>& exit = drain.nmi_exits[i]) {
+      NoteMode(sample, sample.mode, 0, track);
+      PlaceAtNmiExit(sample, *exit, track, outcome_);
       between_ = {exit->tsc, exit->tsc};
       continue;
     }
-    if (between_.Empty()) {
-      BeginBetween(batch.subspan(i), NmiExits(nmi_exits).subspan(i), bracket.end);
-    }
-    PlaceBetween(batch[i], track);
+    if (between_.Empty()) BeginBetween(drain, i);
+    PlaceBetween(sample, drain.clocked[i], track);
   }
 }
 
-void DrainPlacer::BeginBetween(std::span<const recording::Sample> batch, NmiExits nmi_exits,
-                               Tsc bracket_end) {
+void DrainPlacer::BeginBetween(const MatchedDrain& drain, size_t index) {
+  const auto first = drain.nmi_exits.begin() + static_cast<std::ptrdiff_t>(index);
   const auto next =
-      std::ranges::find_if(nmi_exits, [](const ExitMark* exit) { return exit != nullptr; });
-  between_.end = next == nmi_exits.end() ? bracket_end : (*next)->tsc;
+      std::find_if(first, drain.nmi_exits.end(), [](const auto& exit) { return exit.has_value(); });
+  between_.end = next == drain.nmi_exits.end() ? drain.samples.front().when.end : (*next)->tsc;
   modes_.clear();
   at_exits_.clear();
-  for (const recording::Sample& sample : batch.first(next - nmi_exits.begin())) {
-    ++ModeOf(sample).samples;
-  }
+  const auto samples = static_cast<size_t>(next - first);
+  for (size_t i = index; i < index + samples; ++i) ++ModeOf(drain.samples[i]).samples;
 }
 
 DrainPlacer::ModeCandidates& DrainPlacer::ModeOf(const recording::Sample& sample) {
@@ -54,15 +66,36 @@ void DrainPlacer::NoteMode(const recording::Sample& sample, Mode mode, double in
   if (!options_.beside[sample.event]) timeline_.AddSample(track, mode, in_lost);
 }
 
-void DrainPlacer::PlaceBetween(const recording::Sample& sample, const VcpuTrack& track) {
+void DrainPlacer::PlaceBetween(const recording::Sample& sample,
+                               const std::optional<ClockedTime>& clocked, const VcpuTrack& track) {
   ModeCandidates& mode = ModeOf(sample);
   const size_t before = mode.before++;
+  if (clocked && PlaceClocked(sample, *clocked, track)) return;
   const double part = (static_cast<double>(before) + 0.5) / static_cast<double>(mode.samples);
   if (options_.vendor == trace::Vendor::kSvm && IsGuestSample(sample, track) &&
       PlaceAtExits(sample, track, part)) {
     return;
   }
   PlaceInIntervals(sample, track, mode, before, part);
+}
+
+bool DrainPlacer::PlaceClocked(const recording::Sample& sample, const ClockedTime& time,
+                               const VcpuTrack& track) {
+  const Candidates found = finder_.FindClocked(track, time);
+  if (found.empty()) return false;
+  NoteMode(sample, sample.mode, 0, track);
+  outcome_.checks().AddBracketed(track.index, sample.vcpu, found.when.Length());
+  outcome_.Accept({
+      .sample = &sample,
+      .vcpu = sample.vcpu,
+      .address = sample.address,
+      .placement = Placement::kBracketed,
+      .cluster = found.ClusterAt(0.5),
+      .places = found.PlacesOf(0),
+      .when = found.when,
+      .list = found.first_list,
+  });
+  return true;
 }
 
 bool DrainPlacer::PlaceAtExits(const recording::Sample& sample, const VcpuTrack& track,

@@ -12,7 +12,6 @@
 #include "base/ids.h"
 #include "base/mode.h"
 #include "base/tsc.h"
-#include "correlate/nmi_matching.h"
 #include "correlate/placing/candidate_finder.h"
 #include "correlate/placing/options.h"
 #include "correlate/placing/outcome.h"
@@ -20,6 +19,8 @@
 #include "recording/sample.h"
 
 namespace xenoscope::correlate {
+
+struct MatchedDrain;
 
 // A sample that is an NMI exit of the trace is placed there, and ends the brackets of the samples
 // before it and begins those of the samples after it. Other samples are placed at the exits whose
@@ -31,9 +32,12 @@ class DrainPlacer {
               PlacingOutcome& outcome)
       : options_(options), timeline_(timeline), finder_(finder), outcome_(outcome) {}
 
-  // Places the samples of the vCPU, of which there is at least one. O(samples + intervals), beside
-  // what MatchNmiExits takes.
-  void Place(std::span<const recording::Sample> batch, const VcpuTrack& track);
+  // Returns the samples of the vCPU, of which there is at least one, with their NMI exits.
+  // O(samples + exits), beside what MatchNmiExits takes.
+  [[nodiscard]] MatchedDrain Match(std::span<const recording::Sample> batch,
+                                   const VcpuTrack& track) const;
+  // Places the samples. O(samples + intervals).
+  void Place(const MatchedDrain& drain);
 
  private:
   // What the samples of one event and mode share between two NMI exits. Samples of another event
@@ -47,17 +51,19 @@ class DrainPlacer {
   };
   // Samples with the same address and mode can have been taken at the same exits.
   using ExitCandidates = absl::flat_hash_map<std::pair<Address, Mode>, Candidates>;
-  using NmiExits = std::span<const ExitMark* const>;
-
   // Returns what the sample shares with others.
   ModeCandidates& ModeOf(const recording::Sample& sample);
-  // Begins the samples from the first of `batch` to the next that has an NMI exit.
-  void BeginBetween(std::span<const recording::Sample> batch, NmiExits nmi_exits, Tsc bracket_end);
+  // Begins the samples from the one with this index to the next that has an NMI exit.
+  void BeginBetween(const MatchedDrain& drain, size_t index);
   // Counts the sample for how long transitions take, and for the part of lost time that is the
   // vCPU's; `mode` is that of what it interrupted, `in_lost` its weight in lost time.
   void NoteMode(const recording::Sample& sample, Mode mode, double in_lost, const VcpuTrack& track);
-  // Places a sample that is no NMI exit.
-  void PlaceBetween(const recording::Sample& sample, const VcpuTrack& track);
+  // Places a sample that is no NMI exit; `clocked` is its time, if the sampling clock has it.
+  void PlaceBetween(const recording::Sample& sample, const std::optional<ClockedTime>& clocked,
+                    const VcpuTrack& track);
+  // Places the sample in Xen at its time. Returns whether it can have been taken then.
+  bool PlaceClocked(const recording::Sample& sample, const ClockedTime& time,
+                    const VcpuTrack& track);
   // Places the guest-mode sample at the exits whose entry its address names, with `part` of the
   // others of its mode before it. Returns whether there are any.
   bool PlaceAtExits(const recording::Sample& sample, const VcpuTrack& track, double part);

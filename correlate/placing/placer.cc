@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/error.h"
+#include "correlate/placing/clocked_drains.h"
 #include "correlate/placing/instant.h"
 #include "correlate/placing/stopped.h"
 #include "correlate/placing/timed.h"
@@ -27,9 +28,12 @@ Placer::Placer(const PlacingOptions& options, SampleSource& samples, PlacingObse
       finder_(timeline_, options.logged_rip),
       outcome_(timeline_, observer, checks_),
       drain_(options, timeline_, finder_, outcome_),
+      held_(std::make_unique<ClockedDrains>(timeline_)),
       virtual_interrupts_(options, timeline_, finder_, outcome_) {
   ReadBatch();
 }
+
+Placer::~Placer() = default;
 
 void Placer::ReadBatch() {
   batch_.clear();
@@ -83,7 +87,11 @@ void Placer::PlaceBatch() {
 
 void Placer::PlaceDrain() {
   if (const VcpuTrack* track = timeline_.Find(batch_.front().vcpu)) {
-    return drain_.Place(batch_, *track);
+    MatchedDrain drain = drain_.Match(batch_, *track);
+    // Only NMI exits of HVM guests show a clock.
+    if (track->kind != VcpuKind::kHvm) return drain_.Place(drain);
+    held_->Take(std::move(drain));
+    return PlaceHeld(false);
   }
   for (const Sample& sample : batch_) {
     // No record names the vCPU: it can have run only while records were lost.
@@ -95,11 +103,19 @@ void Placer::PlaceDrain() {
   }
 }
 
+void Placer::PlaceHeld(bool at_end) {
+  while (const MatchedDrain* const drain = held_->Next(at_end)) {
+    drain_.Place(*drain);
+    held_->Pop();
+  }
+}
+
 void Placer::Forget() {
   const Tsc now = timeline_.now();
   forget_at_ = now + std::max(options_.longest_bracket / 2, kForgetEvery);
   const uint64_t end = (batch_.empty() ? now : batch_.front().when.end).value;
-  const Tsc horizon = std::min(now, Tsc{end - std::min(end, options_.longest_bracket)});
+  Tsc horizon = std::min(now, Tsc{end - std::min(end, options_.longest_bracket)});
+  if (const std::optional<Tsc> held = held_->begin()) horizon = std::min(horizon, *held);
   forgotten_ = std::max(forgotten_, horizon);
   timeline_.DropBefore(forgotten_);
 }
@@ -111,6 +127,7 @@ absl::Status Placer::Finish() {
     PlaceBatch();
     ReadBatch();
   }
+  PlaceHeld(true);
   timeline_.FinishSamples();
   XENOSCOPE_RETURN_IF_ERROR(finder_.status());
   const SampleCounts& counts = outcome_.counts();

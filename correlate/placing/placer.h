@@ -4,9 +4,10 @@
 // have been (docs/method.md, sections 1 to 3).
 //
 // One pass over trace and samples together. Memory: the intervals of the timeline within the
-// longest bracket, and the samples of one drain of one buffer.
+// longest bracket and ClockedDrains::kHeld, and the samples of the drains in that time.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -27,6 +28,8 @@
 
 namespace xenoscope::correlate {
 
+class ClockedDrains;
+
 struct PlacingCounts : SampleCounts, TraceCounts {};
 
 class Placer {
@@ -37,6 +40,9 @@ class Placer {
          TimelineObserver* timeline_observer = nullptr);
   Placer(const Placer&) = delete;
   Placer& operator=(const Placer&) = delete;
+  Placer(Placer&&) = delete;
+  Placer& operator=(Placer&&) = delete;
+  ~Placer();
 
   // Whether records of the event change anything here but the time.
   [[nodiscard]] bool Handles(trace::Event event) const { return timeline_.Handles(event); }
@@ -76,8 +82,10 @@ class Placer {
   // Places the samples whose brackets have passed.
   void PlaceDue();
   void PlaceBatch();
-  // Places the samples of one drain.
+  // Places the samples of one drain, or holds them.
   void PlaceDrain();
+  // Places held drains of which the sampling clock says no more; `at_end`: all.
+  void PlaceHeld(bool at_end);
   // Forgets the part of the timeline that no further sample can ask for.
   void Forget();
 
@@ -88,6 +96,7 @@ class Placer {
   CandidateFinder finder_;
   PlacingOutcome outcome_;
   DrainPlacer drain_;
+  std::unique_ptr<ClockedDrains> held_;
   VirtualInterruptPlacer virtual_interrupts_;
   std::vector<recording::Sample> batch_;
   // The source's next sample, which is not in the batch; null where it had none.

@@ -3,7 +3,8 @@
 //
 // Samples are drawn at random instants of the trace's own timeline, each in a function that is
 // drawn by what the truth says of its context; then they are placed as if only their drain were
-// known.
+// known. With --even they come by an even counter, and the trace gets what their NMIs would have
+// left in it.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -13,19 +14,25 @@
 #include <cstdio>
 #include <exception>
 #include <map>
+#include <optional>
 #include <random>
+#include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/error.h"
 #include "correlate/context_switches.h"
 #include "correlate/em_refinement.h"
+#include "correlate/nmi_matching.h"
 #include "correlate/placing/placer.h"
 #include "correlate/profile.h"
 #include "correlate/timeline.h"
 #include "recording/plain_file.h"
 #include "trace/probe.h"
+#include "trace/record.h"
 #include "trace/trace_file.h"
+#include "trace/windows.h"
 
 namespace xenoscope {
 namespace {
@@ -43,9 +50,17 @@ struct Settings {
   size_t common = 60;              // functions that contexts share
   size_t own = 20;                 // functions of each context alone
   double transition = 0;           // cycles in Xen at the begin and end of each stay in a guest
-  double phase = 0;  // seconds after which contexts exchange their own functions; 0: never
+  double phase = 0;   // seconds after which contexts exchange their own functions; 0: never
+  bool even = false;  // samples come by an even counter, and the trace has their NMI exits
   uint64_t seed = 1;
 };
+
+// With --even, in cycles: what the handling of an NMI takes; Xen then works for so long before the
+// record of the NMI's exit, from there to that of the entry, and after it.
+constexpr Cycles kHandler = 1500;
+constexpr Cycles kLeaving = 400;
+constexpr Cycles kInExit = 600;
+constexpr Cycles kEntering = 200;
 
 // Whether the context's cycles are Xen's, for a vCPU of an HVM guest.
 bool IsXen(const Context& context) {
@@ -153,6 +168,63 @@ class Truth {
   std::map<std::pair<Context, size_t>, std::vector<double>> shares_;
 };
 
+// A trace of one pCPU to which NMIs are added: each delays what comes after it.
+class TraceWithNmis {
+ public:
+  explicit TraceWithNmis(const trace::TraceFile& file) : stream_(file.Stream()) {}
+
+  // Adds the NMI at an instant of the old trace, not before that of the last one; `rip` is that of
+  // a guest. Returns its instant in the new trace.
+  Tsc Add(Tsc at, std::optional<Address> rip) {
+    CopyBefore(at);
+    const Tsc nmi = at + delay_;
+    delay_ += kHandler;
+    if (!rip) return nmi;
+    Write(trace::IdOf(trace::Event::kHvmVmexit) | kAddressOf64Bits, nmi + kHandler + kLeaving,
+          {correlate::kSvmExitNmi, static_cast<uint32_t>(*rip), 0});
+    Write(trace::IdOf(trace::Event::kHvmVmentry), nmi + kHandler + kLeaving + kInExit, {});
+    delay_ += kLeaving + kInExit + kEntering;
+    return nmi;
+  }
+  // Returns the new trace, which this holds.
+  absl::StatusOr<trace::TraceFile> Finish() {
+    CopyBefore(trace::OrderedStream::kEnd);
+    words_.at(2) = static_cast<uint32_t>((words_.size() - kHeaderWords) * sizeof(uint32_t));
+    return trace::TraceFile::FromBytes(std::as_bytes(std::span(words_)), "with NMIs");
+  }
+
+ private:
+  static constexpr uint32_t kAddressOf64Bits = 0x100;  // TRC_64_FLAG
+  static constexpr size_t kHeaderWords = trace::kWindowHeaderBytes / sizeof(uint32_t);
+
+  void CopyBefore(Tsc end) {
+    if (item_ == nullptr) item_ = stream_.Next();
+    for (; item_ != nullptr && item_->record.tsc < end; item_ = stream_.Next()) {
+      if (item_->kind != trace::ItemKind::kRecord) continue;
+      const trace::Record& record = item_->record;
+      std::vector<uint32_t> payload;
+      payload.reserve(record.payload.count());
+      for (uint32_t i = 0; i < record.payload.count(); ++i)
+        payload.push_back(record.payload.Word(i));
+      Write(record.id, record.tsc + delay_, payload, record.has_tsc);
+    }
+  }
+  void Write(uint32_t id, Tsc tsc, const std::vector<uint32_t>& payload, bool has_tsc = true) {
+    words_.push_back(
+        trace::FirstWord::Pack(id, static_cast<uint32_t>(payload.size()), has_tsc).value);
+    if (has_tsc) {
+      words_.push_back(static_cast<uint32_t>(tsc.value));
+      words_.push_back(static_cast<uint32_t>(tsc.value >> 32));
+    }
+    words_.insert(words_.end(), payload.begin(), payload.end());
+  }
+
+  trace::OrderedStream stream_;
+  const trace::Item* item_ = nullptr;  // the next one
+  Cycles delay_ = 0;
+  std::vector<uint32_t> words_{trace::kWindowHeaderWord, 0, 0};
+};
+
 // Samples of a timeline, with what nobody but us knows of them.
 class SimulatedSamples final : public correlate::SampleSource {
  public:
@@ -215,6 +287,11 @@ class Simulation {
       pieces_.Take(*item, timeline);
     }
     timeline.Finish();
+    pcpus_ = file.index().pcpus.size();
+    if (settings.even) {
+      std::ranges::sort(pieces_.all, {}, [](const Piece& piece) { return piece.range.begin; });
+    }
+    all_pieces_ = pieces_.all;
     if (settings.domain != ~uint32_t{0}) KeepDomain();
     double all = 0;
     for (const Piece& piece : pieces_.all) {
@@ -245,12 +322,20 @@ class Simulation {
     }
   }
 
+  size_t pcpus() const { return pcpus_; }
   size_t contexts() const { return context_share_.size(); }
 
   Outcome Run() {
     SimulatedSamples drawn;
     Joint oracle;
-    Draw(drawn, oracle);
+    TraceWithNmis nmis(file_);
+    if (settings_.even) {
+      DrawEven(drawn, oracle, nmis);
+    } else {
+      Draw(drawn, oracle);
+    }
+    const auto with_nmis = settings_.even ? nmis.Finish() : absl::StatusOr<trace::TraceFile>();
+    trace_ = with_nmis.ok() ? &*with_nmis : &file_;
     Outcome outcome;
     outcome.oracle = Distance(joint_, oracle);
     for (const bool refine : {false, true}) {
@@ -320,13 +405,31 @@ class Simulation {
     return offset < edge || offset >= end ? correlate::TransitionOf(piece.context) : piece.context;
   }
 
+  // A sample that was taken, and its function.
+  struct DrawnSample {
+    Tsc when;
+    Context context;
+    size_t function = 0;
+    recording::Sample sample;
+  };
+
+  // Draws the sample at a place of the piece.
+  DrawnSample DrawAt(const Piece& piece, double offset) {
+    DrawnSample drawn;
+    drawn.when = piece.range.begin + static_cast<Cycles>(offset);
+    drawn.context = ContextAt(piece, offset);
+    const std::vector<double>& shares = truth_.SharesOf(drawn.context, PhaseAt(piece.range.begin));
+    drawn.function = std::discrete_distribution<size_t>(shares.begin(), shares.end())(random_);
+    drawn.sample.vcpu = piece.current;
+    drawn.sample.mode = IsXen(drawn.context) ? Mode::kXen : Mode::kUser;
+    drawn.sample.address = drawn.function;
+    return drawn;
+  }
+
   void Draw(SimulatedSamples& drawn, Joint& oracle) {
     std::uniform_real_distribution<double> anywhere(0, ends_.back());
-    const auto bracket =
-        static_cast<Cycles>(settings_.bracket_us * 1e-6 * static_cast<double>(clock_.hz));
-    std::vector<std::pair<Tsc, recording::Sample>> all;
-    std::map<Context, double> seen;
-    std::map<std::pair<Context, size_t>, double> count;
+    std::vector<DrawnSample> all;
+    all.reserve(settings_.samples);
     for (size_t i = 0; i < settings_.samples; ++i) {
       const double at = anywhere(random_);
       const auto index =
@@ -334,26 +437,52 @@ class Simulation {
       const Piece& piece = pieces_.all[std::min(index, ends_.size() - 1)];
       const double offset = std::uniform_real_distribution<double>(
           0, static_cast<double>(piece.range.Length()))(random_);
-      const Tsc when = piece.range.begin + static_cast<Cycles>(offset);
-      const Context context = ContextAt(piece, offset);
-      const std::vector<double>& shares = truth_.SharesOf(context, PhaseAt(piece.range.begin));
-      const size_t f = std::discrete_distribution<size_t>(shares.begin(), shares.end())(random_);
-      recording::Sample sample;
-      sample.vcpu = piece.current;
-      sample.mode = IsXen(context) ? Mode::kXen : Mode::kUser;
-      sample.address = f;
-      const Cycles drain = (when - begin_) / bracket;
-      sample.when = {begin_ + drain * bracket, begin_ + (drain + 1) * bracket};
-      all.emplace_back(when, sample);
-      seen[context] += 1;
-      count[{context, f}] += 1;
+      all.push_back(DrawAt(piece, offset));
+    }
+    Drain(all, drawn, oracle);
+  }
+
+  // The counter counts what runs, also of domains whose samples are left out.
+  void DrawEven(SimulatedSamples& drawn, Joint& oracle, TraceWithNmis& nmis) {
+    const double period = ends_.back() / static_cast<double>(settings_.samples);
+    std::vector<DrawnSample> all;
+    double left = std::uniform_real_distribution<double>(0, period)(random_);
+    for (const Piece& piece : all_pieces_) {
+      const auto length = static_cast<double>(piece.range.Length());
+      double offset = left;
+      while (offset < length) {
+        DrawnSample sample = DrawAt(piece, offset);
+        const bool in_guest = sample.context.kind == ContextKind::kGuest;
+        sample.when =
+            nmis.Add(sample.when, in_guest ? std::optional(sample.sample.address) : std::nullopt);
+        const bool kept =
+            settings_.domain == ~uint32_t{0} || piece.current.domain.value == settings_.domain;
+        if (kept) all.push_back(sample);
+        offset += period;
+      }
+      left = offset - length;
+    }
+    Drain(all, drawn, oracle);
+  }
+
+  // Gives the samples the brackets of drains, and counts them by what they were drawn from.
+  void Drain(std::vector<DrawnSample>& all, SimulatedSamples& drawn, Joint& oracle) const {
+    const auto bracket =
+        static_cast<Cycles>(settings_.bracket_us * 1e-6 * static_cast<double>(clock_.hz));
+    std::map<Context, double> seen;
+    std::map<std::pair<Context, size_t>, double> count;
+    for (DrawnSample& each : all) {
+      const Cycles drain = (each.when - begin_) / bracket;
+      each.sample.when = {begin_ + drain * bracket, begin_ + (drain + 1) * bracket};
+      seen[each.context] += 1;
+      count[{each.context, each.function}] += 1;
     }
     // Drain by drain, in each vCPU's buffer in the order of time.
-    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
-      return std::tuple(a.second.when.end, a.second.vcpu, a.first) <
-             std::tuple(b.second.when.end, b.second.vcpu, b.first);
+    std::ranges::sort(all, {}, [](const DrawnSample& each) {
+      return std::tuple(each.sample.when.end, each.sample.vcpu, each.when);
     });
-    for (auto& [when, sample] : all) drawn.samples.push_back(sample);
+    drawn.samples.reserve(all.size());
+    for (const DrawnSample& each : all) drawn.samples.push_back(each.sample);
     for (const auto& [key, n] : count) {
       oracle[{key.first, fmt::format("f{}", key.second)}] =
           context_share_.at(key.first) * n / seen.at(key.first);
@@ -381,7 +510,7 @@ class Simulation {
     options.vendor = dialect_.vendor;
     correlate::Placer placer(options, source,
                              refine ? static_cast<correlate::PlacingObserver&>(refiner) : profile);
-    trace::OrderedStream stream = file_.Stream();
+    trace::OrderedStream stream = trace_->Stream();
     while (const trace::Item* item = stream.Next()) placer.Take(*item);
     if (!placer.Finish().ok()) std::abort();
     if (refine) refiner.Finish();
@@ -391,6 +520,9 @@ class Simulation {
   }
 
   const trace::TraceFile& file_;
+  const trace::TraceFile* trace_ = nullptr;  // what the samples are placed by
+  size_t pcpus_ = 0;
+  std::vector<Piece> all_pieces_;  // of all domains
   Settings settings_;
   Truth truth_;
   std::mt19937_64 random_;
@@ -420,6 +552,8 @@ int Main(int argc, char** argv) {
   app.add_option("--phase", settings.phase,
                  "Seconds after which contexts exchange the functions of their own; 0: never")
       ->capture_default_str();
+  app.add_flag("--even", settings.even,
+               "Samples come by an even counter, and the trace has their NMI exits; one pCPU");
   app.add_option("--seed", settings.seed)->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   const auto plain_file = recording::PlainFile::Open(settings.trace);
@@ -430,6 +564,10 @@ int Main(int argc, char** argv) {
     return 1;
   }
   Simulation simulation(*file, settings);
+  if (settings.even && (simulation.pcpus() != 1 || settings.transition > 0)) {
+    fmt::print(stderr, "simulated_truth: --even needs a trace of one pCPU, without --transition\n");
+    return 1;
+  }
   Outcome mean;
   for (int run = 0; run < settings.runs; ++run) {
     const Outcome one = simulation.Run();
