@@ -4,10 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "correlate/placing/placer.h"
@@ -18,7 +20,6 @@ namespace xenoscope::correlate {
 namespace {
 
 using recording::Sample;
-using trace::kD1V0;
 using trace::kRunnableToRunning;
 using trace::kRunningToRunnable;
 using trace::kVmentry;
@@ -45,9 +46,10 @@ struct Machine {
   size_t lost_every = 0;   // each so many samples one is lost
   size_t halts_every = 0;  // the pCPU halts after so many exits, and its counter with it
   size_t pcpus = 1;        // after a halt the vCPU runs on another one
+  bool shared = false;     // another guest runs instead of a halt
 };
 
-// One vCPU of an HVM guest, which leaves for CPUID and for port I/O.
+// vCPUs of HVM guests, which leave for CPUID and for port I/O.
 class Simulation final : public SampleSource {
  public:
   explicit Simulation(const Machine& machine) : machine_(machine) {
@@ -59,6 +61,8 @@ class Simulation final : public SampleSource {
       Exit(std::bernoulli_distribution(0.5)(random_) ? kVmexitCpuid : kVmexitIoio, 2500);
     }
     Stop();
+    std::ranges::stable_sort(
+        samples, {}, [](const Sample& sample) { return std::pair(sample.when.end, sample.vcpu); });
   }
 
   const Sample* Next() override { return next_ == samples.size() ? nullptr : &samples[next_++]; }
@@ -75,14 +79,18 @@ class Simulation final : public SampleSource {
   void Write(uint32_t id, std::initializer_list<uint32_t> extra) {
     records_.push_back(Rec(id, Now().value, extra));
   }
-  void Start() { Write(kRunnableToRunning, {kD1V0}); }
+  void Start() { Write(kRunnableToRunning, {trace::Vcpu(domain_, 0)}); }
   void Stop() {
-    Write(kRunningToRunnable, {kD1V0});
+    Write(kRunningToRunnable, {trace::Vcpu(domain_, 0)});
     trace.Window(pcpu_, records_);
     records_.clear();
   }
   void Halt() {
     Stop();
+    if (machine_.shared) {
+      domain_ = domain_ == 1 ? 2 : 1;
+      return Start();
+    }
     now_ += std::uniform_real_distribution<double>(10'000, 80'000)(random_);
     pcpu_ = pcpu_ + 1 < machine_.pcpus ? pcpu_ + 1 : 0;
     Start();
@@ -92,7 +100,7 @@ class Simulation final : public SampleSource {
     ++logged_;
     if (machine_.lost_every > 0 && logged_ % machine_.lost_every == 0) return;
     Sample& sample = samples.emplace_back();
-    sample.vcpu = {DomainId{1}, VcpuId{0}};
+    sample.vcpu = {DomainId{domain_}, VcpuId{0}};
     sample.mode = mode;
     sample.address = address;
     const Cycles drain = Now().value / kDrains;
@@ -154,6 +162,7 @@ class Simulation final : public SampleSource {
   std::mt19937_64 random_{1};
   double now_ = 1'000'000;
   uint32_t pcpu_ = 0;
+  uint16_t domain_ = 1;
   std::array<double, 2> left_{};  // by pCPU: cycles until the counter overflows
   size_t logged_ = 0;
   size_t next_ = 0;
@@ -206,6 +215,7 @@ TEST(ClockedDrains, PlaceSamplesOfAnEvenClock) {
       {{.name = "a little jitter", .jitter = 60}, 0.7},
       {{.name = "each 20th sample is lost", .lost_every = 20}, 0.3},
       {{.name = "the pCPU halts", .halts_every = 101}, 0.3},
+      {{.name = "two guests", .halts_every = 57, .shared = true}, 0.3},
       {{.name = "two pCPUs", .halts_every = 301, .pcpus = 2}, 0.3},
   };
   for (const auto& [machine, least] : expected) {
