@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <map>
 #include <memory>
 #include <random>
@@ -219,7 +220,7 @@ absl::Status Fill(const Options& options) {
 }  // namespace
 }  // namespace xenoscope::store
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   CLI::App app("Fills a store with simulated slices. Prints slices, rows, seconds of pushing.");
   xenoscope::store::Options options;
   app.add_option("--like", options.like, "Store with one slice that all are like")->required();
@@ -232,5 +233,8 @@ int main(int argc, char** argv) {
   const absl::Status status = Fill(options);
   if (status.ok()) return EXIT_SUCCESS;
   fmt::print(stderr, "fleet_slices: {}\n", xenoscope::Message(status));
+  return EXIT_FAILURE;
+} catch (const std::exception& error) {
+  (void)std::fputs(error.what(), stderr);
   return EXIT_FAILURE;
 }

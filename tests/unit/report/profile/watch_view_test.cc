@@ -14,7 +14,6 @@ namespace {
 
 using correlate::Dimension;
 using correlate::ProfileRow;
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
