@@ -13,6 +13,7 @@
 #include "cli/boot_trace.h"
 #include "cli/commands.h"
 #include "cli/domain_names.h"
+#include "cli/kernel_traces.h"
 #include "cli/output.h"
 #include "cli/profile_source.h"
 #include "cli/trace_options.h"
@@ -52,14 +53,7 @@ void WarnOf(const guests::Boot& boot, const guests::KernelClock& clock, const st
                "trace_buf_size\n",
                name, kernel.lost_begin ? ", those before the first phase" : "");
   }
-  const guests::KernelTraceFaults& faults = kernel.faults;
-  if (faults.damaged_bytes + faults.malformed + faults.disordered > 0) {
-    fmt::print(
-        stderr,
-        "xenoscope: {}: of its kernel's trace {} bytes are damaged, {} events are too short, "
-        "and {} go back in time\n",
-        name, faults.damaged_bytes, faults.malformed, faults.disordered);
-  }
+  WarnOfDamage(name, kernel.faults);
   if (clock.outside + clock.bad_answers > 0) {
     fmt::print(stderr,
                "xenoscope: {}: {} of {} kernel events, and {} of {} answers about its clock, "

@@ -54,6 +54,14 @@ absl::StatusOr<KernelTraces> OpenKernelTraces(const recording::Recording& record
   return kernels;
 }
 
+void WarnOfDamage(std::string_view name, const guests::KernelTraceFaults& faults) {
+  if (faults.damaged_bytes + faults.malformed + faults.disordered == 0) return;
+  fmt::print(stderr,
+             "xenoscope: {}: of its kernel's trace {} bytes are damaged, {} events are too short, "
+             "and {} go back in time\n",
+             name, faults.damaged_bytes, faults.malformed, faults.disordered);
+}
+
 std::vector<guests::ThreadStates> ThreadsOf(const KernelTraces& kernels) {
   std::vector<guests::ThreadStates> domains;
   domains.reserve(kernels.traces.size());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -25,6 +26,10 @@ struct KernelTraces {
 // Errors: those of Recording::OpenSamples, and of KernelTrace::Open for dom0's.
 absl::StatusOr<KernelTraces> OpenKernelTraces(const recording::Recording& recording,
                                               const trace::TraceFile* xen);
+
+// Says on stderr what is damaged in the trace of the kernel of the domain with this name, if
+// anything is.
+void WarnOfDamage(std::string_view name, const guests::KernelTraceFaults& faults);
 
 // Returns the domains' threads before their first event. They point into `kernels`.
 std::vector<guests::ThreadStates> ThreadsOf(const KernelTraces& kernels);

@@ -61,7 +61,6 @@ EventCounts CountsOf(const guests::ThreadStates& domain, const recording::Record
 void WarnOfFaults(const guests::ThreadStates& domain, const recording::RecordingInfo& info) {
   const std::string name = DomainLabel(domain.domain(), info.NameOf(domain.domain()));
   const EventCounts counts = CountsOf(domain, info);
-  const guests::KernelTraceFaults faults = domain.faults();
   if (counts.lost > 0) {
     fmt::print(
         stderr,
@@ -73,13 +72,7 @@ void WarnOfFaults(const guests::ThreadStates& domain, const recording::Recording
     fmt::print(stderr, "xenoscope: {}: its kernel gave {} events, and {} are in the recording\n",
                name, *counts.gave, counts.read);
   }
-  if (faults.damaged_bytes + faults.malformed + faults.disordered > 0) {
-    fmt::print(
-        stderr,
-        "xenoscope: {}: of its kernel's trace {} bytes are damaged, {} events are too short, "
-        "and {} go back in time\n",
-        name, faults.damaged_bytes, faults.malformed, faults.disordered);
-  }
+  WarnOfDamage(name, domain.faults());
 }
 
 // Says on stderr what contradicts the clock that is used for a domain.
