@@ -113,15 +113,20 @@ class Simulation final : public SampleSource {
     left_[pcpu_] += latency - kHandler;  // of which the handler takes some
   }
 
+  // Runs until the counter overflows, or for so many cycles, and takes what it ran off `cycles`.
+  // Returns whether the counter has overflowed.
+  bool RunUntilOverflow(double& cycles) {
+    double& left = left_[pcpu_];
+    const double step = std::min(cycles, left);
+    now_ += step;
+    cycles -= step;
+    left -= step;
+    return left <= 0;
+  }
   // Xen works for so long; samples are in an exit for `reason`, or in a transition.
   void Work(double cycles, uint32_t reason) {
-    double& left = left_[pcpu_];
     while (cycles > 0) {
-      const double step = std::min(cycles, left);
-      now_ += step;
-      cycles -= step;
-      left -= step;
-      if (left > 0) return;
+      if (!RunUntilOverflow(cycles)) return;
       for (int times = machine_.doubles ? 2 : 1; times > 0; --times) {
         Log(Mode::kXen, reasons.size());
         reasons.push_back(reason);
@@ -134,13 +139,8 @@ class Simulation final : public SampleSource {
   void Stay(double cycles) {
     Write(kVmentry, {});
     Work(kEntering, 0);
-    double& left = left_[pcpu_];
     while (cycles > 0) {
-      const double step = std::min(cycles, left);
-      now_ += step;
-      cycles -= step;
-      left -= step;
-      if (left > 0) return;
+      if (!RunUntilOverflow(cycles)) return;
       const auto rip = std::uniform_int_distribution<uint32_t>(0x1000, 0x1040)(random_);
       Log(Mode::kUser, rip);
       now_ += kHandler;
