@@ -21,7 +21,7 @@ using std::chrono::steady_clock;
 
 constexpr double kMinSlice = 1;
 constexpr double kMaxSlice = 86'400;
-constexpr char kGroup[] = "Options of continuous recording";
+constexpr char kContinuousGroup[] = "Options of continuous recording";
 
 // Parses "60", a number of slices, or "5GB".
 std::optional<recording::SliceRing::Limits> ParseKeep(std::string_view text) {
@@ -120,25 +120,25 @@ void AddContinuousOptions(Command command, ContinuousOptions& options) {
       .AddFlag("--continuous", options.continuous,
                "Record slices without end, until a signal: each is a recording in the directory of "
                "-o, of which the last ones are kept")
-      .Group(kGroup);
+      .Group(kContinuousGroup);
   command.AddOption("--slice", options.slice_s, "Length of a slice in seconds")
       .Range(kMinSlice, kMaxSlice)
       .ValueName("SECONDS")
       .ShowDefault()
-      .Group(kGroup);
+      .Group(kContinuousGroup);
   command
       .AddOption("--keep", options.keep,
                  "What is kept: a number of slices, or bytes as 500MB or 5GB")
       .ValueName("N|SIZE")
       .ShowDefault()
-      .Group(kGroup);
+      .Group(kContinuousGroup);
   command
       .AddOption("--push", options.push,
                  "Push each slice to this store, sqlite:FILE or clickhouse://HOST:PORT/DATABASE; "
                  "while that fails, slices wait in the "
                  "directory until they are removed as the oldest")
       .ValueName("URL")
-      .Group(kGroup);
+      .Group(kContinuousGroup);
 }
 
 void CheckContinuousOptions(const ContinuousOptions& options) {

@@ -19,7 +19,7 @@ namespace {
 
 using recording::SymbolFile;
 
-constexpr const char* kGroup = "Recording";
+constexpr const char* kRecordingGroup = "Recording";
 
 constexpr std::string_view kTraceOnly = "trace";  // of --source
 
@@ -332,13 +332,13 @@ void AddRecordOptions(Command command, RecordOptions& options) {
   AddGuestOption(command, options, "--guest-image", SymbolFile::Kind::kImage,
                  "ELF file of a program in a guest");
   std::vector<Option> all = command.Options();
-  for (size_t i = before; i < all.size(); ++i) all[i].Group(kGroup);
+  for (size_t i = before; i < all.size(); ++i) all[i].Group(kRecordingGroup);
 }
 
 std::vector<std::string> GivenRecordOptions(Command command) {
   std::vector<std::string> given;
   for (const Option& option : command.Options()) {
-    if (option.GroupName() != kGroup) continue;
+    if (option.GroupName() != kRecordingGroup) continue;
     if (option.LongNames().empty()) {  // -g, which takes no word
       if (option.IsGiven()) given.push_back("-" + option.ShortNames().front());
       continue;

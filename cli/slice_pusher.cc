@@ -14,7 +14,7 @@ namespace xenoscope::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kPollInterval{50};
-constexpr int kStopTimeoutMs = 1000;
+constexpr int kPushStopTimeoutMs = 1000;
 
 }  // namespace
 
@@ -85,7 +85,7 @@ bool SlicePusher::PushOne(const std::string& name) const {
     return false;
   }
   while (!child->Poll()) {
-    if (ending_) child->Stop(kStopTimeoutMs);
+    if (ending_) child->Stop(kPushStopTimeoutMs);
     std::this_thread::sleep_for(kPollInterval);
   }
   return child->Poll()->Succeeded();

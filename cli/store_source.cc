@@ -18,7 +18,7 @@
 namespace xenoscope::cli {
 namespace {
 
-constexpr char kGroup[] = "Options of stores";
+constexpr char kStoreGroup[] = "Options of stores";
 constexpr size_t kMostHosts = 5;  // that a note names
 constexpr double kNsPerSecond = 1e9;
 
@@ -29,7 +29,7 @@ void AddTime(Command command, const std::string& name, int64_t& time, const std:
           name, [name, &time](const std::string& text) { time = ParseTimeOfDay(name, text); },
           about)
       .ValueName("TIME")
-      .Group(kGroup);
+      .Group(kStoreGroup);
 }
 
 // Returns the event that most of the slices are of. Errors (NotFound): there is no slice.
@@ -86,7 +86,7 @@ void AddStoreOptions(Command command, StoreOptions& options) {
                  "Instead of a recording, slices of the store that `xenoscope push` filled: "
                  "sqlite:FILE or clickhouse://HOST:PORT/DATABASE")
       .ValueName("URL")
-      .Group(kGroup);
+      .Group(kStoreGroup);
   AddSliceOptions(command, options);
 }
 
@@ -94,7 +94,7 @@ void AddSliceOptions(Command command, StoreOptions& options) {
   command.AddOption("--host", options.selection.hosts, "Only slices of these hosts; default: all")
       .SplitAt(',')
       .OneWordEach()
-      .Group(kGroup);
+      .Group(kStoreGroup);
   AddTime(command, "--since", options.selection.since_ns,
           fmt::format("Only slices that begin at this time or later: {}", kTimeOfDayHelp));
   AddTime(command, "--until", options.selection.until_ns,
@@ -107,7 +107,7 @@ void AddOtherSliceOptions(Command command, const std::string& which, StoreOption
                  "Compare with slices of these hosts; default: the same")
       .SplitAt(',')
       .OneWordEach()
-      .Group(kGroup);
+      .Group(kStoreGroup);
   AddTime(command, "--" + which + "-since", options.selection.since_ns,
           "Compare with slices that begin at this time or later; default: the same times");
   AddTime(command, "--" + which + "-until", options.selection.until_ns,

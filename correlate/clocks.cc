@@ -94,7 +94,7 @@ struct Pair {
 };
 using Pairs = std::map<std::pair<PcpuId, PcpuId>, Pair>;
 
-int64_t Difference(Tsc a, Tsc b) { return static_cast<int64_t>(a.value - b.value); }
+int64_t SignedDistance(Tsc a, Tsc b) { return static_cast<int64_t>(a.value - b.value); }
 
 class ClockComparison {
  public:
@@ -169,8 +169,8 @@ class ClockComparison {
       found = pairs_.emplace(key, Pair{}).first;
     }
     // The visits would overlap with such a difference of high's clock from low's.
-    const int64_t begin = Difference(high.begin, low.end);
-    const int64_t end = Difference(high.end, low.begin);
+    const int64_t begin = SignedDistance(high.begin, low.end);
+    const int64_t end = SignedDistance(high.end, low.begin);
     found->second.parts[part].Add(begin, end);
     if (begin < 0 && end > 0 && !found->second.proof_offset) {
       found->second.proof_offset = (a.begin > b.begin ? a : b).offset;

@@ -23,7 +23,7 @@ constexpr uint64_t kLeastEvents = 3;    // the events that prove a clock
 constexpr uint64_t kMostDisagreeing = 4096;
 
 // An event of a guest whose first 8 bytes may be the guest's TSC.
-struct Event {
+struct GuestMark {
   uint32_t number = 0;
   uint64_t guest = 0;  // the guest's TSC, in its cycles
   Tsc at;              // the time of the record
@@ -34,7 +34,7 @@ using Ranges = RunningRanges;
 // The events of one number of a domain.
 class Epochs {
  public:
-  void Add(const Event& event, const Ranges& ranges) {
+  void Add(const GuestMark& event, const Ranges& ranges) {
     if (current_.events == 0 && outside_ >= kMostDisagreeing) {
       ++outside_;
     } else if (Agree(current_, event, ranges)) {
@@ -72,7 +72,7 @@ class Epochs {
     return epoch.events >= kLeastEvents && epoch.end - epoch.begin > 2 * kMaxEventAge;
   }
   // Narrows the epoch by the event if they agree.
-  static bool Agree(ClockEpoch& epoch, const Event& event, const Ranges& ranges) {
+  static bool Agree(ClockEpoch& epoch, const GuestMark& event, const Ranges& ranges) {
     if (epoch.ranges.empty()) return false;
     const OffsetRange limits{epoch.ranges.front().min, epoch.ranges.back().max};
     std::vector<OffsetRange> both =
@@ -84,10 +84,10 @@ class Epochs {
     return true;
   }
   // Returns the first time at which the event's guest can have read its TSC.
-  static Tsc Oldest(const Event& event) {
+  static Tsc Oldest(const GuestMark& event) {
     return Tsc{event.at.value - std::min(event.at.value, kMaxEventAge)};
   }
-  void Begin(ClockEpoch& epoch, const Event& event, const Ranges& ranges) {
+  void Begin(ClockEpoch& epoch, const GuestMark& event, const Ranges& ranges) {
     constexpr OffsetRange kAll{std::numeric_limits<int64_t>::min(),
                                std::numeric_limits<int64_t>::max()};
     std::vector<OffsetRange> allowed = AllowedOffsets(event.guest, ranges, Oldest(event), kAll);
@@ -151,7 +151,7 @@ class ClockFinder final : public TimelineObserver {
     domains_.insert(vcpu.ref.domain);
     History* history = HistoryOf(vcpu.ref);
     if (history == nullptr) return;
-    const Event event{record.id & 0xfff, record.payload.Word64(0), record.tsc};
+    const GuestMark event{record.id & 0xfff, record.payload.Word64(0), record.tsc};
     if (vcpu.exit_open) {
       Take(vcpu.ref.domain, *history, event);  // the guest's time before the exit is known
     } else if (history->pending.size() < kMaxPending) {
@@ -176,7 +176,7 @@ class ClockFinder final : public TimelineObserver {
   // What is known of a vCPU of a domain that has events.
   struct History {
     Ranges ranges;
-    std::vector<Event> pending;  // events in the range that has not ended
+    std::vector<GuestMark> pending;  // events in the range that has not ended
   };
 
   History* HistoryOf(VcpuRef vcpu) {
@@ -195,7 +195,7 @@ class ClockFinder final : public TimelineObserver {
       ranges.pop_front();
     }
     ranges.push_back(range);
-    for (const Event& event : history->pending) Take(vcpu.domain, *history, event);
+    for (const GuestMark& event : history->pending) Take(vcpu.domain, *history, event);
     history->pending.clear();
   }
 
@@ -205,7 +205,7 @@ class ClockFinder final : public TimelineObserver {
     if (found != epochs_.end()) return &found->second;
     return epochs_.size() < kMaxHistories ? &epochs_[key] : nullptr;
   }
-  void Take(DomainId domain, const History& history, const Event& event) {
+  void Take(DomainId domain, const History& history, const GuestMark& event) {
     if (Epochs* epochs = EpochsOf(domain, event.number)) epochs->Add(event, history.ranges);
   }
 

@@ -34,9 +34,9 @@ constexpr size_t kMaxNameBytes = 1024;
 constexpr size_t kMaxDepth = 8;  // limit of nested directories
 constexpr mode_t kOwnersFile = 0600;
 
-using Writer = std::unique_ptr<archive, decltype(&archive_write_free)>;
+using ArchiveWriter = std::unique_ptr<archive, decltype(&archive_write_free)>;
 using Reader = std::unique_ptr<archive, decltype(&archive_read_free)>;
-using Entry = std::unique_ptr<archive_entry, decltype(&archive_entry_free)>;
+using ArchiveEntry = std::unique_ptr<archive_entry, decltype(&archive_entry_free)>;
 
 // Sets the locale of this thread to UTF-8 while it lives. libarchive takes names for text of the
 // locale, and that of this process is "C", which is ASCII only; most names of files are UTF-8.
@@ -64,7 +64,7 @@ std::string ArchiveError(archive* in) {
 }
 
 absl::Status AddEntry(archive* out, const std::string& name, Bytes content) {
-  const Entry entry(archive_entry_new(), &archive_entry_free);
+  const ArchiveEntry entry(archive_entry_new(), &archive_entry_free);
   archive_entry_set_pathname(entry.get(), fmt::format("{}/{}", kTopDirectory, name).c_str());
   archive_entry_set_filetype(entry.get(), AE_IFREG);
   archive_entry_set_perm(entry.get(), kOwnersFile);
@@ -187,7 +187,7 @@ absl::Status PackRecording(const std::string& directory, const std::vector<Added
   const File part(
       open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kOwnersFile));
   if (!part.is_open()) return WriteError(errno, fmt::format("cannot create {}", unfinished));
-  const Writer out(archive_write_new(), &archive_write_free);
+  const ArchiveWriter out(archive_write_new(), &archive_write_free);
   archive_write_add_filter_zstd(out.get());
   archive_write_set_format_pax_restricted(out.get());
   if (archive_write_open_fd(out.get(), part.fd()) != ARCHIVE_OK) {

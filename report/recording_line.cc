@@ -22,31 +22,31 @@ std::string Part(double part) {
   return part < kWorthAWarning ? "< 1 %" : fmt::format("{:.0f} %", 100 * part);
 }
 
-struct Rate {
+struct DomainRate {
   std::string name;
   double hz;
 };
 
 // Returns the rates of the domains, the busiest first.
-std::vector<Rate> Rates(const RecordingState& before, const RecordingState& now) {
+std::vector<DomainRate> Rates(const RecordingState& before, const RecordingState& now) {
   const double seconds = std::max(now.seconds - before.seconds, 1e-3);
-  std::vector<Rate> rates;
+  std::vector<DomainRate> rates;
   for (const DomainSamples& domain : now.domains) {
     const auto earlier = std::ranges::find(before.domains, domain.name, &DomainSamples::name);
     const uint64_t had = earlier == before.domains.end() ? 0 : earlier->samples;
     const uint64_t more = domain.samples - std::min(had, domain.samples);
     rates.push_back({domain.name, static_cast<double>(more) / seconds});
   }
-  std::ranges::stable_sort(rates, std::greater<>(), &Rate::hz);
+  std::ranges::stable_sort(rates, std::greater<>(), &DomainRate::hz);
   return rates;
 }
 
 }  // namespace
 
 std::string RecordingLine(const RecordingState& before, const RecordingState& now, size_t width) {
-  const std::vector<Rate> rates = Rates(before, now);
+  const std::vector<DomainRate> rates = Rates(before, now);
   double all = 0;
-  for (const Rate& rate : rates) all += rate.hz;
+  for (const DomainRate& rate : rates) all += rate.hz;
   std::string head = fmt::format("{:.0f} s", now.seconds);
   if (now.sampling) head += fmt::format(": {:.0f} samples/s", all);
   std::string tail;

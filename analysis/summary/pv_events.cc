@@ -76,7 +76,7 @@ constexpr std::array kArguments = {
 
 // Index in kArguments of each hypercall.
 constexpr uint8_t kNoArguments = 0xff;
-constexpr std::array<uint8_t, kHypercalls + 1> kPlaces = [] {
+constexpr std::array<uint8_t, kHypercalls + 1> kHypercallPlaces = [] {
   std::array<uint8_t, kHypercalls + 1> places{};
   places.fill(kNoArguments);
   for (size_t i = 0; i < kArguments.size(); ++i) places[kArguments[i].call] = i & 0xff;
@@ -260,7 +260,7 @@ class PvEvents final : public Mergeable<PvEvents> {
   // Nearly all records of one hypercall have the same arguments, so their words are found once. An
   // argument that a record does not have is counted in a place of its own, which spares a branch.
   void CountArguments(const trace::Payload& payload, uint32_t call, Counts& counts) {
-    const uint8_t place = kPlaces[call];
+    const uint8_t place = kHypercallPlaces[call];
     if (place == kNoArguments) return;
     if (argument_words_[place].tags != payload.Word(0) >> 20) [[unlikely]] {
       return FindArguments(payload, place, counts);
@@ -284,7 +284,7 @@ class PvEvents final : public Mergeable<PvEvents> {
   }
   // Adds the operations of the calls, and the sizes of their batches.
   static void AddArguments(const Counts& counts, uint32_t call, MetricRow& row) {
-    const uint8_t place = kPlaces[call];
+    const uint8_t place = kHypercallPlaces[call];
     if (place == kNoArguments) return;
     if (kArguments[place].batch >= 0)
       row.Add("operations", MetricUnit::kCount, counts.batched[place]);

@@ -58,7 +58,7 @@ constexpr std::array<uint8_t, trace::kEventCount> MakePlaces() {
   }
   return places;
 }
-constexpr auto kPlaces = MakePlaces();
+constexpr auto kEventPlaces = MakePlaces();
 
 VcpuRef TwoWords(const trace::Payload& payload, uint32_t word) {
   return {DomainId{static_cast<uint16_t>(payload.Word(word))}, VcpuId{payload.Word(word + 1)}};
@@ -117,7 +117,7 @@ class Scheduler final : public Mergeable<Scheduler> {
 
   void OnRecord(const AttributedRecord& attributed) override {
     const trace::Record& record = attributed.record;
-    const uint8_t place = kPlaces[static_cast<size_t>(record.event)];
+    const uint8_t place = kEventPlaces[static_cast<size_t>(record.event)];
     if (place != kNotOfVcpus) {
       ++VcpuAt(NamedBy(record.payload, kVcpuEvents[place].names)).counts[place];
       return;

@@ -28,7 +28,7 @@ constexpr int kFormatVersion = 60;  // meta.preprocessedProfileVersion
 constexpr int kGeckoVersion = 31;  // meta.version: of profiles as Firefox gives them, not used here
 constexpr int kLibrary = 1;        // resourceTable.type
 // The values of markers.phase.
-constexpr int kInstant = 0;
+constexpr int kInstantEvent = 0;
 constexpr int kInterval = 1;
 constexpr size_t kMostVisibleThreads = 64;
 
@@ -370,7 +370,7 @@ void FirefoxWriter::WriteThread(Thread& thread, bool first_of_domain, std::strin
   PutColumn(
       "phase", thread.markers,
       [&](std::string& to, const Marker& marker) {
-        PutNumber(to, is_instant(marker) ? kInstant : kInterval);
+        PutNumber(to, is_instant(marker) ? kInstantEvent : kInterval);
       },
       out);
   PutColumn(

@@ -22,20 +22,21 @@ void Put(std::string& out, fmt::format_string<Args...> format, Args&&... args) {
   fmt::format_to(std::back_inserter(out), format, std::forward<Args>(args)...);
 }
 
-struct Sums {
+struct NodeSums {
   double samples = 0;
   double share = 0;
   double cycles = 0;
 };
 
-void Add(const ProfileRow& row, Sums& sums) {
+void Add(const ProfileRow& row, NodeSums& sums) {
   sums.samples += row.samples;
   sums.share += row.share;
   sums.cycles += row.cycles;
 }
 
 // Puts the count of sums. Shares of sums have no interval here.
-void PutCount(std::string& out, const ProfileReport& report, const Sums& sums, const char* more) {
+void PutCount(std::string& out, const ProfileReport& report, const NodeSums& sums,
+              const char* more) {
   Put(out, "<count share=\"{:.6f}\"{}", sums.share, more);
   if (report.is_time) Put(out, " cycles=\"{}\"", std::llround(sums.cycles));
   Put(out, ">{:.3f}</count>", sums.samples);
@@ -60,11 +61,11 @@ void PutSymbol(std::string& out, const ProfileReport& report, const ProfileRow& 
 
 std::string ProfileXml(const ProfileReport& report, const ProfileSelection& selection) {
   struct Binary {
-    Sums sums;
+    NodeSums sums;
     std::vector<const ProfileRow*> rows;
   };
   struct Domain {
-    Sums sums;
+    NodeSums sums;
     std::map<std::string, Binary> binaries;
   };
   std::map<DomainId, Domain> domains;

@@ -51,14 +51,14 @@ constexpr int kFrameKindShift = 2;
 constexpr std::string_view kRest = "[others, each of a smaller share]";
 
 using Key = std::vector<uint64_t>;  // by column: indices of texts, and of the stack
-struct Sums {
+struct RowSums {
   double samples = 0;
   double cycles = 0;
   double share = 0;
   double variance = 0;
   std::map<uint64_t, double> over_time{};  // samples, by bin
 
-  void Add(const Sums& other) {
+  void Add(const RowSums& other) {
     samples += other.samples;
     cycles += other.cycles;
     share += other.share;
@@ -66,7 +66,7 @@ struct Sums {
     for (const auto& [bin, amount] : other.over_time) over_time[bin] += amount;
   }
 };
-using Rows = std::map<Key, Sums>;
+using Rows = std::map<Key, RowSums>;
 
 double Rounded(double value) { return std::round(value * 1000) / 1000; }
 
@@ -91,7 +91,7 @@ Key WithoutLine(Key key, uint64_t rest) {
   return key;
 }
 
-// Sums the rows up by the keys that `fold` makes of theirs.
+// RowSums the rows up by the keys that `fold` makes of theirs.
 template <typename F>
 Rows Folded(const Rows& rows, F fold) {
   Rows folded;
@@ -188,7 +188,7 @@ absl::StatusOr<ordered_json> PageFlame(const ProfileReport& report,
                         ? stack_of.at(row.stack)
                         : texts.Intern(Printable(DimensionText(report, row, column))));
     }
-    Sums& sums = rows[key];
+    RowSums& sums = rows[key];
     sums.Add({row.samples, row.cycles, row.share, row.variance});
     times.AddTo(row, sums.over_time);
   }

@@ -17,8 +17,8 @@ using recording::DomainInfo;
 using recording::DomainType;
 using recording::StreamInfo;
 
-constexpr uint64_t kMinSamples = 50;  // fewer samples may all be in outermost functions
-constexpr size_t kMaxNamed = 3;       // domains of a note; of more the number is given
+constexpr uint64_t kMinSamples = 50;    // fewer samples may all be in outermost functions
+constexpr size_t kMaxNamedDomains = 3;  // domains of a note; of more the number is given
 
 // Reasons why chains end early, each with its number.
 class Ends {
@@ -161,8 +161,8 @@ std::vector<std::string> ChainNotes(const recording::RecordingInfo& info) {
         "{} samples of {} have no callers: {}. Record with --source vcpu -g or with an agent "
         "(--active).",
         samples.at(size_t{is_hvm}),
-        without.size() > kMaxNamed ? fmt::format("{} domains", without.size())
-                                   : fmt::format("{}", fmt::join(without, ", ")),
+        without.size() > kMaxNamedDomains ? fmt::format("{} domains", without.size())
+                                          : fmt::format("{}", fmt::join(without, ", ")),
         is_hvm ? "xenoprof follows call chains in PV domains only, not in PVH and HVM guests"
                : "Xen follows frame pointers, and the sampled code keeps none"));
   }

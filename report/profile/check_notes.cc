@@ -18,15 +18,12 @@ using correlate::DomainCheck;
 using correlate::PlacingCheck;
 using nlohmann::ordered_json;
 
-std::string Percent(double share) { return CellText(share, ColumnUnit::kShare); }
-
-std::string Count(uint64_t count) { return CellText(count, ColumnUnit::kCount); }
-
 double Seconds(const ProfileReport& report, double cycles) {
   return report.clock.hz == 0 ? 0 : cycles / static_cast<double>(report.clock.hz);
 }
 
-constexpr size_t kMaxNamed = 3;  // domains of a note; of more the number and the range are given
+constexpr size_t kMaxNamedFigures =
+    3;  // domains of a note; of more the number and the range are given
 constexpr std::string_view kTraceLost =
     "The trace lost records. Record with a larger --trace-buffer or fewer --trace-events.";
 
@@ -41,7 +38,7 @@ struct DomainFigure {
 template <typename Format>
 std::string FigureList(const ProfileReport& report, const std::vector<DomainFigure>& figures,
                        const Format& format) {
-  if (figures.size() > kMaxNamed) {
+  if (figures.size() > kMaxNamedFigures) {
     const auto [low, high] = std::ranges::minmax(figures, {}, &DomainFigure::value);
     return fmt::format("{} domains, {} to {}", figures.size(), format(low.value),
                        format(high.value));
@@ -108,13 +105,14 @@ void AddDomainNote(const ProfileReport& report, std::vector<std::string>& notes)
   std::vector<std::string> named;
   size_t disagree = 0;
   for (const DomainCheck& check : report.result.checks) {
-    if (check.Agrees() || ++disagree > kMaxNamed) continue;
+    if (check.Agrees() || ++disagree > kMaxNamedFigures) continue;
     named.push_back(fmt::format("{} has {} of the samples but {} of the time",
                                 DomainLabel(report, check.domain), Percent(check.sampled),
                                 Percent(check.traced)));
   }
   if (disagree == 0) return;
-  if (disagree > kMaxNamed) named.push_back(fmt::format("{} more", disagree - kMaxNamed));
+  if (disagree > kMaxNamedFigures)
+    named.push_back(fmt::format("{} more", disagree - kMaxNamedFigures));
   notes.push_back(fmt::format("Samples and trace disagree ({}). {}", fmt::join(named, ", "),
                               LossAdvice(report)));
 }

@@ -27,7 +27,7 @@ using correlate::ProfileRow;
 using nlohmann::ordered_json;
 
 // Corrected p-values below this are marked.
-constexpr double kLevel = 0.05;
+constexpr double kTestLevel = 0.05;
 
 // The factor that turns shares into the compared figure.
 double ScaleOf(const ProfileReport& report, DiffBasis of, double work) {
@@ -60,7 +60,7 @@ std::string_view Note(const DiffChange& change) {
 std::string PText(double p) {
   constexpr double kMin = 1e-6;
   if (p < kMin) return "<1e-6 *";
-  return fmt::format("{:.2g}{}", p, p < kLevel ? " *" : "");
+  return fmt::format("{:.2g}{}", p, p < kTestLevel ? " *" : "");
 }
 
 ColumnUnit FigureUnit(const Diff& diff) {
@@ -95,8 +95,6 @@ const char* KeyOf(DiffBasis of) {
   }
   return "work";
 }
-
-enum class Reader { kPeople, kProgram };
 
 Table TableOf(const Diff& diff, const DiffSelection& selection, Reader reader) {
   Table table;
@@ -185,7 +183,7 @@ ordered_json ProfileJson(const DiffedProfile& profile) {
 double GrowthOf(const DiffRow& row) {
   double growth = 0;
   for (const DiffChange& change : row.changes) {
-    if (change.difference.p < kLevel) growth = std::max(growth, change.difference.value);
+    if (change.difference.p < kTestLevel) growth = std::max(growth, change.difference.value);
   }
   return growth;
 }
@@ -287,7 +285,7 @@ std::string DiffText(const Diff& diff, const DiffSelection& selection, const Tex
     for (const DiffRow& row : diff.rows) {
       const DiffChange& change = row.changes[i];
       seen += static_cast<size_t>(row.before.value != 0 || change.after.value != 0);
-      significant += static_cast<size_t>(change.difference.p < kLevel);
+      significant += static_cast<size_t>(change.difference.p < kTestLevel);
       came += static_cast<size_t>(change.is_new);
       went += static_cast<size_t>(change.is_gone);
     }

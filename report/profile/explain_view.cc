@@ -28,7 +28,6 @@ constexpr double kWorthwhile = 1.1;
 // Strata with smaller parts of both cycles and variance are summed up in one row.
 constexpr double kWorthShowing = 0.005;
 
-std::string Percent(double share) { return CellText(share, ColumnUnit::kShare); }
 double HalfWidth(const Interval& interval) { return (interval.high - interval.low) / 2; }
 
 // The row's samples by placement.

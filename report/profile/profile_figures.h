@@ -13,9 +13,6 @@
 
 namespace xenoscope::report {
 
-// Who reads a table. Some columns are for programs only.
-enum class Reader : uint8_t { kPeople, kProgram };
-
 // Returns the columns of figures: totals, those of the profile's event, of the events beside it,
 // and of their ratios.
 std::vector<Column> FigureColumns(const ProfileReport& report, Reader reader);

@@ -215,9 +215,6 @@ std::string_view Explain(UnplacedReason remainder) {
   return "?";
 }
 
-std::string Count(uint64_t count) { return CellText(count, ColumnUnit::kCount); }
-std::string Percent(double share) { return CellText(share, ColumnUnit::kShare); }
-
 std::string Head(const ProfileReport& report) {
   const correlate::PlacingCounts& counts = report.counts;
   std::string out = fmt::format("{} samples of {}", Count(counts.samples), report.event);

@@ -16,7 +16,7 @@ using correlate::ChangePoint;
 using correlate::Dimension;
 using correlate::ProfileRow;
 
-constexpr double kLevel = 0.05;  // of false alarms, over all rows together
+constexpr double kFalseAlarms = 0.05;  // of false alarms, over all rows together
 
 using Words = std::vector<std::string>;
 
@@ -68,7 +68,7 @@ std::vector<TrendRow> Trend(const std::vector<TrendPart>& parts, size_t limit) {
   }
   std::ranges::stable_sort(rows, std::ranges::greater(), MeanShare);
   if (limit > 0 && rows.size() > limit) rows.resize(limit);
-  for (TrendRow& row : rows) MarkChanges(row, kLevel / static_cast<double>(rows.size()));
+  for (TrendRow& row : rows) MarkChanges(row, kFalseAlarms / static_cast<double>(rows.size()));
   return rows;
 }
 

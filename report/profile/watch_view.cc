@@ -12,6 +12,7 @@
 
 #include "report/profile/diff_view.h"
 #include "report/profile/row_words.h"
+#include "report/table/table.h"
 #include "report/table/table_csv.h"
 #include "report/table/table_json.h"
 
@@ -80,8 +81,6 @@ std::string AlarmWords(const WatchRow& row) {
   return row.has_grown ? "grown" : "";
 }
 
-enum class Reader { kPeople, kProgram };
-
 Cell PCell(double p, Reader reader) {
   constexpr double kMin = 1e-6;
   if (reader == Reader::kProgram) return p;
@@ -133,8 +132,6 @@ Table TableOf(const Watch& watch, size_t limit, Reader reader) {
   }
   return table;
 }
-
-std::string Percent(double share) { return CellText(share, ColumnUnit::kShare); }
 
 // What the limits are, in words.
 std::string LimitsText(const WatchLimits& limits) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "report/table/table.h"
 #include "report/table/table_csv.h"
 #include "report/table/table_json.h"
 
@@ -19,8 +20,6 @@ namespace {
 using profile::EventTotal;
 using profile::TotalKind;
 using profile::TotalsBy;
-
-enum class Reader { kPeople, kProgram };
 
 // Whether rows are of domains. Without Xen, what would be vCPUs are the CPUs of Linux.
 bool HasDomains(const StatReport& report) {

@@ -13,6 +13,9 @@
 
 namespace xenoscope::report {
 
+// Who reads a table. Some columns are for programs only.
+enum class Reader : uint8_t { kPeople, kProgram };
+
 // The unit of a column's numbers. It decides how text shows them. CSV and JSON write the plain
 // number.
 enum class ColumnUnit : uint8_t {

@@ -280,6 +280,9 @@ std::string CellText(const Cell& cell, ColumnUnit unit, bool fraction) {
   return fmt::format("{}.{}", CountText(tenths / 10), tenths % 10);
 }
 
+std::string Percent(double share) { return CellText(share, ColumnUnit::kShare); }
+std::string Count(uint64_t count) { return CellText(count, ColumnUnit::kCount); }
+
 std::string ToText(const Table& table, const TextStyle& style) {
   const TextWriter writer(table, style);
   if (writer.HasRoomForWords() || !CanNarrow(table)) return writer.Write();

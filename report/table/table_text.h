@@ -26,6 +26,10 @@ std::string ToText(const Table& table, const TextStyle& style);
 // Returns one cell as ToText shows it, without padding. `fraction`: a kCount has one decimal.
 std::string CellText(const Cell& cell, ColumnUnit unit, bool fraction = false);
 
+// The same for a fraction of 1, and for a number of things.
+std::string Percent(double share);
+std::string Count(uint64_t count);
+
 // Returns the number of terminal columns that the UTF-8 text takes. Each code point counts as one.
 size_t DisplayWidth(std::string_view text);
 

@@ -112,10 +112,10 @@ void BrokenAxis::Add(uint64_t address) {
 
 // Small gaps between chunks become a part of the island, so that near pages are shown together.
 void BrokenAxis::Finish() {
-  constexpr uint64_t kGap = 16;  // the greatest distance, in chunks, that is filled
+  constexpr uint64_t kFilledGap = 16;  // the greatest distance, in chunks, that is filled
   std::vector<uint64_t> filled;
   for (const uint64_t chunk : chunks_) {
-    if (!filled.empty() && chunk - filled.back() <= kGap) {
+    if (!filled.empty() && chunk - filled.back() <= kFilledGap) {
       while (filled.back() + 1 < chunk) filled.push_back(filled.back() + 1);
     }
     filled.push_back(chunk);

@@ -20,7 +20,7 @@ using std::chrono::steady_clock;
 // The additional time after a signal from the user.
 constexpr milliseconds kSlackAfterSignal(2'000);
 // The interval between checks for such a signal.
-constexpr milliseconds kPollInterval(100);
+constexpr milliseconds kCallerPollInterval(100);
 // The memory that the process may have, in bytes; agent::Limits allow it to keep less.
 constexpr uint64_t kMemory = uint64_t{512} << 20;
 constexpr size_t kMaxReplyOverhead = size_t{1} << 20;  // bytes of a reply besides its lists
@@ -93,7 +93,7 @@ absl::StatusOr<AgentReply> AgentCaller::AwaitReply(milliseconds time) {
       until = std::min(until, now + kSlackAfterSignal);
       if (!Send({AgentCall::kInterrupt})) return absl::UnavailableError("it takes no calls");
     }
-    relay_->Wait(std::min(until, now + kPollInterval));
+    relay_->Wait(std::min(until, now + kCallerPollInterval));
   }
 }
 
@@ -132,7 +132,7 @@ absl::Status AgentCaller::GiveUp(const absl::Status& why) {
 
 void AgentCaller::Disconnect() {
   // The bye message is on its way.
-  const steady_clock::time_point until = steady_clock::now() + kPollInterval;
+  const steady_clock::time_point until = steady_clock::now() + kCallerPollInterval;
   while (relay_ && relay_->HasWaiting() && steady_clock::now() < until) {
     relay_->Wait(until);
     relay_->Move();

@@ -16,7 +16,7 @@ namespace xenoscope::sampler {
 namespace {
 
 // The interval between attempts to write to a reader that has no room.
-constexpr auto kPollInterval = std::chrono::milliseconds(10);
+constexpr auto kRelayPollInterval = std::chrono::milliseconds(10);
 // Limit of reads in one direction, so that the other one gets its turn.
 constexpr int kMaxReads = 4;
 
@@ -90,7 +90,7 @@ void AgentRelay::MoveToGuest() {
 
 void AgentRelay::Wait(std::chrono::steady_clock::time_point until) {
   if (!to_reader_.empty()) {
-    until = std::min(until, std::chrono::steady_clock::now() + kPollInterval);
+    until = std::min(until, std::chrono::steady_clock::now() + kRelayPollInterval);
     PollUntil(data_, POLLOUT, control_, until);
   } else if (guest_ != nullptr) {
     guest_->Wait(HasWaiting(), until, epoll_fd_);

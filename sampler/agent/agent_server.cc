@@ -28,7 +28,7 @@ constexpr size_t kMaxQueuedBytes = size_t{4} << 20;
 constexpr size_t kReadAheadBytes = size_t{256} << 10;
 constexpr auto kIdle = std::chrono::hours(1);
 // The interval between checks whether a slow recorder reads again.
-constexpr auto kPollInterval = std::chrono::milliseconds(50);
+constexpr auto kServerPollInterval = std::chrono::milliseconds(50);
 constexpr size_t kPartBytes = kMaxPayload / 2;
 constexpr size_t kPartReadings = 1024;  // of 30 bytes each
 
@@ -87,7 +87,7 @@ absl::Status Server::HandleAll() {
 void Server::Wait(int end) {
   if (!HasRoom()) {
     // The recorder's messages stay in the channel and must not end this wait.
-    PollUntil(kNoFile, 0, end, steady_clock::now() + kPollInterval);
+    PollUntil(kNoFile, 0, end, steady_clock::now() + kServerPollInterval);
     return;
   }
   const auto idle = steady_clock::now() + (greeted_ ? kIdleTimeout : kIdle);

@@ -18,10 +18,10 @@ using recording::EventInfo;
 using recording::Sample;
 using recording::StreamInfo;
 
-constexpr size_t kMaxPumpBytes =
+constexpr size_t kMaxSessionPumpBytes =
     size_t{256} * 1024;  // limit of one step, so that other sources get their turn
 // The interval between checks whether the user ends a wait.
-constexpr std::chrono::milliseconds kPollInterval{100};
+constexpr std::chrono::milliseconds kSessionPollInterval{100};
 constexpr size_t kMaxInfo = size_t{1} << 20;
 constexpr size_t kMaxAgentErrors = 8;
 constexpr size_t kMaxName = 64;
@@ -179,7 +179,7 @@ void Session::Start(Sink sink) {
 void Session::Step() {
   if (!ended_.ok()) return;
   if (!pending_ping_ && host_.now() >= next_ping_) Ping();
-  const absl::Status pumped = link_.Pump(kMaxPumpBytes);
+  const absl::Status pumped = link_.Pump(kMaxSessionPumpBytes);
   while (ended_.ok()) {
     absl::StatusOr<std::optional<AnyMessage>> message = link_.Next();
     if (!message.ok()) {
@@ -212,7 +212,7 @@ bool Session::StepUntil(const std::function<bool()>& done, Instant until) {
     if (done()) return true;
     const Instant now = host_.now();
     if (!ended_.ok() || now >= until || host_.is_interrupted()) return false;
-    const Instant next = std::min(until, now + kPollInterval);
+    const Instant next = std::min(until, now + kSessionPollInterval);
     link_.Wait(pending_ping_ ? next : std::min(next, next_ping_), kNoFile);
   }
 }

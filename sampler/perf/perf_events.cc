@@ -13,7 +13,6 @@ namespace xenoscope::sampler {
 namespace {
 
 constexpr uint64_t kDefaultHz = 1000;
-constexpr uint64_t kNanosecondsInSecond = 1'000'000'000;
 // The limit of Linux's timer in ns (kernel/events/core.c, perf_swevent_init_hrtimer).
 constexpr uint64_t kShortestTimerPeriod = 10'000;
 

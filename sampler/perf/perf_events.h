@@ -16,6 +16,9 @@
 
 namespace xenoscope::sampler {
 
+// Linux's timers have their periods in ns.
+inline constexpr uint64_t kNanosecondsInSecond = 1'000'000'000;
+
 struct PerfEvent {
   std::string name;
   perf_event_attr attributes{};  // what is counted, in which modes, and how often a sample is taken

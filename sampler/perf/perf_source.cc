@@ -38,7 +38,6 @@ constexpr double kJitter = 0.25;
 constexpr double kJitterOfVpmuOfAll = 0.75;
 // Tries to mark the time: this thread may be preempted between its two readings of the TSC.
 constexpr int kMarks = 3;
-constexpr uint64_t kNanosecondsInSecond = 1'000'000'000;
 // Limits of the number of files whose build-ids are not known, and of the time in which their ids
 // are read when recording ends, which an agent's recorder waits for.
 constexpr size_t kMaxFilesWithoutId = 10'000;

@@ -54,7 +54,7 @@ constexpr uint32_t kTbufGetInfo = 0;
 constexpr uint32_t kTbufDisable = 5;
 constexpr uint32_t kFirstVersion = 0x0e;  // XEN_SYSCTL_INTERFACE_VERSION of Xen 4.8
 constexpr uint32_t kLastVersion = 0x3f;
-struct Sysctl {
+struct TbufSysctl {
   uint32_t op;
   uint32_t version;
   uint32_t tbuf_command;
@@ -66,11 +66,11 @@ struct Sysctl {
   uint32_t info_size;   // out: size of struct t_info in bytes
   uint32_t rest[21];
 };
-static_assert(sizeof(Sysctl) == 8 + 128 && offsetof(Sysctl, info_frame) == 40);
+static_assert(sizeof(TbufSysctl) == 8 + 128 && offsetof(TbufSysctl, info_frame) == 40);
 
 constexpr size_t kPageSize = 4096;
 constexpr uint32_t kMaxInfoBytes = 1U << 20;
-constexpr std::chrono::milliseconds kPollInterval{100};
+constexpr std::chrono::milliseconds kInfoPollInterval{100};
 
 // Returns whether Xen's notifications of records have a listener: they are one interrupt, which one
 // listener can have. Nothing where that cannot be known.
@@ -83,12 +83,12 @@ std::optional<bool> HasListener() {
 }
 
 // Returns Xen's answer to a command; its op is 0 on failure.
-Sysctl CallTrace(uint32_t command) {
-  Sysctl answer{};
+TbufSysctl CallTrace(uint32_t command) {
+  TbufSysctl answer{};
   const std::unique_ptr<xencall_handle, int (*)(xencall_handle*)> calls(xencall_open(nullptr, 0),
                                                                         xencall_close);
   if (calls == nullptr) return answer;
-  auto* const op = static_cast<Sysctl*>(xencall_alloc_buffer(calls.get(), sizeof(Sysctl)));
+  auto* const op = static_cast<TbufSysctl*>(xencall_alloc_buffer(calls.get(), sizeof(TbufSysctl)));
   if (op == nullptr) return answer;
   for (uint32_t version = kFirstVersion; version <= kLastVersion; ++version) {
     *op = {};
@@ -142,7 +142,7 @@ class XenPages {
 
 // Maps struct t_info: the pages of a buffer, and for each pCPU the offset of its list of frames, in
 // words of 4 bytes; 0: it has none.
-XenPages MapInfo(xenforeignmemory_handle* memory, const Sysctl& info) {
+XenPages MapInfo(xenforeignmemory_handle* memory, const TbufSysctl& info) {
   const bool plausible =
       info.info_frame != 0 && info.info_size >= kPageSize && info.info_size <= kMaxInfoBytes;
   return {memory, PROT_READ, info.info_frame, plausible ? info.info_size / kPageSize : 0};
@@ -151,7 +151,7 @@ uint32_t BufferPages(const XenPages& info) { return Load<uint16_t>(info.bytes(),
 
 // Hands the first page of each buffer, which has its state, to `take`. Returns the size of each
 // buffer in bytes; 0: there are none.
-uint32_t ForEachBuffer(const Sysctl& info, int protection,
+uint32_t ForEachBuffer(const TbufSysctl& info, int protection,
                        const std::function<void(std::span<std::byte>)>& take) {
   const std::unique_ptr<xenforeignmemory_handle, int (*)(xenforeignmemory_handle*)> memory(
       xenforeignmemory_open(nullptr, 0), xenforeignmemory_close);
@@ -171,7 +171,7 @@ uint32_t ForEachBuffer(const Sysctl& info, int protection,
 }
 
 // Returns the buffers' states now; sets `room` to the size of each in bytes.
-std::vector<TraceBufferState> ReadBufferStates(const Sysctl& info, uint32_t& room) {
+std::vector<TraceBufferState> ReadBufferStates(const TbufSysctl& info, uint32_t& room) {
   std::vector<TraceBufferState> states;
   room = ForEachBuffer(info, PROT_READ, [&states](Bytes page) {
     states.push_back(LoadUnchecked<TraceBufferState>(page.data()));
@@ -200,11 +200,11 @@ std::optional<uint32_t> TraceBufferPages() {
 
 bool IsTraceStale() {
   if (HasListener().value_or(true)) return false;
-  const Sysctl info = CallTrace(kTbufGetInfo);
+  const TbufSysctl info = CallTrace(kTbufGetInfo);
   uint32_t room = 0;
   const std::vector<TraceBufferState> before = ReadBufferStates(info, room);
   if (before.empty()) return false;
-  std::this_thread::sleep_for(kPollInterval);
+  std::this_thread::sleep_for(kInfoPollInterval);
   return IsBeingWritten(before, ReadBufferStates(info, room), room);
 }
 

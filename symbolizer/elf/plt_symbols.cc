@@ -17,7 +17,7 @@ constexpr uint64_t kEntry = 16;
 constexpr uint64_t kShortEntry = 8;
 constexpr uint64_t kMaxEntries = 1 << 20;
 
-struct Section {
+struct NamedSection {
   std::string_view name;
   GElf_Shdr header;
   Elf_Scn* scn = nullptr;
@@ -28,7 +28,7 @@ template <typename Use>
 void ForEachSection(const ElfFile& file, Use use) {
   size_t names = 0;
   if (elf_getshdrstrndx(file.get(), &names) != 0) return;
-  Section section;
+  NamedSection section;
   while ((section.scn = elf_nextscn(file.get(), section.scn)) != nullptr) {
     if (gelf_getshdr(section.scn, &section.header) == nullptr) continue;
     const char* name = elf_strptr(file.get(), names, section.header.sh_name);
@@ -44,7 +44,7 @@ using Slots = absl::flat_hash_map<Address, std::string_view>;
 // Returns the names of functions that the loader chooses, by the address of the code that chooses.
 Slots IfuncResolvers(const ElfFile& file) {
   Slots choosers;
-  ForEachSection(file, [&](const Section& section) {
+  ForEachSection(file, [&](const NamedSection& section) {
     if (section.header.sh_type != SHT_SYMTAB && section.header.sh_type != SHT_DYNSYM) return;
     Elf_Data* data = elf_getdata(section.scn, nullptr);
     if (data == nullptr) return;
@@ -61,7 +61,7 @@ Slots IfuncResolvers(const ElfFile& file) {
 Slots SlotsOf(const ElfFile& file) {
   Slots slots;
   std::optional<Slots> choosers;
-  ForEachSection(file, [&](const Section& section) {
+  ForEachSection(file, [&](const NamedSection& section) {
     if (section.header.sh_type != SHT_RELA) return;
     Elf_Scn* symbols = elf_getscn(file.get(), section.header.sh_link);
     GElf_Shdr of_symbols = {};
@@ -114,7 +114,7 @@ void AddPltEntries(const ElfFile& file, SymbolTable& table) {
   if (gelf_getehdr(file.get(), &header) == nullptr || header.e_machine != EM_X86_64) return;
   const Slots slots = SlotsOf(file);
   if (slots.empty()) return;
-  ForEachSection(file, [&](const Section& section) {
+  ForEachSection(file, [&](const NamedSection& section) {
     if (section.name != ".plt" && section.name != ".plt.sec" && section.name != ".plt.got" &&
         section.name != ".iplt") {
       return;
