@@ -32,7 +32,8 @@ class BinnedSums {
       : max_bins_(max_bins), max_entries_(max_entries) {}
 
   // Adds the amount of `key` evenly over the range; an empty range is the instant of its begin.
-  // O(bins of the range).
+  // Keys are small numbers: memory is O(largest key). O(bins of the range); fastest when the
+  // amounts of a key come in the order of time.
   void Add(uint32_t key, TscRange when, double amount);
 
   // The length of a bin in cycles. The bin `i` is [i, i + 1) * width() of the TSC.
@@ -43,9 +44,7 @@ class BinnedSums {
   [[nodiscard]] std::vector<Entry> Entries() const;
 
  private:
-  void AddTo(uint32_t key, uint64_t bin, double amount) {
-    if (amount > 0) amounts_[{key, bin}] += amount;
-  }
+  void AddTo(uint32_t key, uint64_t bin, double amount);
   // Doubles the length of bins until neither there are too many nor too many entries.
   void Shrink();
 
@@ -55,6 +54,7 @@ class BinnedSums {
   uint64_t first_ = UINT64_MAX;  // the first and the last bin
   uint64_t last_ = 0;
   absl::flat_hash_map<std::pair<uint32_t, uint64_t>, double> amounts_;
+  std::vector<BinAmount> latest_;  // by key: its latest bin, which amounts_ does not have yet
 };
 
 }  // namespace xenoscope::correlate

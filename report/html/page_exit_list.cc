@@ -53,18 +53,26 @@ uint32_t LengthStep(Cycles length) {
 }
 
 PageExitList::Exits& PageExitList::ExitsOf(const Key& key) {
-  const auto [at, is_new] = exits_.try_emplace(key);
-  if (is_new) at->second.number = static_cast<uint32_t>(exits_.size() - 1);
-  return at->second;
+  const auto next = static_cast<uint32_t>(exits_.size());
+  const auto [at, is_new] = numbers_.try_emplace(key, next);
+  if (is_new) exits_.push_back({.key = key, .number = next});
+  return exits_[at->second];
+}
+
+uint32_t PageExitList::LengthKey(Exits& exits, uint32_t step) {
+  const auto known =
+      std::ranges::find(exits.length_keys, step, &std::pair<uint32_t, uint32_t>::first);
+  if (known != exits.length_keys.end()) return known->second;
+  const auto key = static_cast<uint32_t>(length_steps_.size());
+  length_steps_.emplace_back(exits.number, step);
+  exits.length_keys.emplace_back(step, key);
+  return key;
 }
 
 void PageExitList::AddLength(Exits& exits, Tsc begin, Cycles length) {
   const Tsc shown = std::max(begin, report_.sampled.begin);
   counts_.Add(exits.number, {shown, shown}, 1);
-  const auto next = static_cast<uint32_t>(length_keys_.size());
-  const uint32_t key =
-      length_keys_.try_emplace({exits.number, LengthStep(length)}, next).first->second;
-  lengths_.Add(key, {shown, shown}, 1);
+  lengths_.Add(LengthKey(exits, LengthStep(length)), {shown, shown}, 1);
   ++exits.count;
   exits.lengths.Add(length, 1);
   ++exits.octaves.at(Octave(length));
@@ -87,8 +95,9 @@ void PageExitList::AddMark(const Mark& mark) {
   if (!report_.sampled.Contains(mark.tsc)) return;
   if (mark.vcpu_index >= open_.size()) open_.resize(size_t{mark.vcpu_index} + 1);
   Exits& exits = ExitsOf({mark.vcpu.domain, Cause::kMark, static_cast<uint32_t>(mark.kind)});
-  const std::string name = mark.number < kMostMarkNumbers ? MarkName(mark) : "(others)";
-  open_[mark.vcpu_index] = {&exits, &exits.parts[name], mark.tsc};
+  const uint32_t part = std::min(mark.number, kMostMarkNumbers);
+  if (part >= exits.parts.size()) exits.parts.resize(size_t{part} + 1);
+  open_[mark.vcpu_index] = {&exits, part, mark.tsc};
 }
 
 void PageExitList::EndRun(uint32_t vcpu_index, Tsc at) {
@@ -98,8 +107,9 @@ void PageExitList::EndRun(uint32_t vcpu_index, Tsc at) {
   const TscRange range = TscRange{open.begin, std::max(open.begin, at)}.Intersect(report_.sampled);
   open.exits->cycles += range.Length();
   cycles_.Add(open.exits->number, range, static_cast<double>(range.Length()));
-  ++open.part->count;
-  open.part->cycles += range.Length();
+  Sum& part = open.exits->parts[open.part];
+  ++part.count;
+  part.cycles += range.Length();
   AddLength(*open.exits, open.begin, range.Length());
   open = {};
 }
@@ -109,7 +119,8 @@ std::string PageExitList::NameOf(const Key& key) const {
   return trace::ExitName(report_.vendor, key.cause == Cause::kNestedExit, key.reason);
 }
 
-ordered_json PageExitList::ExitJson(const Key& key, const Exits& exits) const {
+ordered_json PageExitList::ExitJson(const Exits& exits) const {
+  const Key& key = exits.key;
   ordered_json json{{"domain", DomainLabel(key.domain, report_.domain_name(key.domain))},
                     {"name", NameOf(key)},
                     {"count", exits.count},
@@ -121,8 +132,16 @@ ordered_json PageExitList::ExitJson(const Key& key, const Exits& exits) const {
                     {"octaves", exits.octaves}};
   if (!exits.parts.empty()) {
     ExitSums sums;
-    for (const auto& [name, sum] : exits.parts) {
-      sums[name == json["name"] ? "-" : name] = {sum.count, sum.cycles};
+    for (uint32_t number = 0; number < exits.parts.size(); ++number) {
+      const Sum& part = exits.parts[number];
+      if (part.count == 0) continue;
+      Mark mark;
+      mark.kind = static_cast<MarkKind>(key.reason);
+      mark.number = number;
+      const std::string name = number < kMostMarkNumbers ? MarkName(mark) : "(others)";
+      ExitSum& sum = sums[name == json["name"] ? "-" : name];
+      sum.count += part.count;
+      sum.cycles += part.cycles;
     }
     json["parts"] = ExitPartsJson(sums);
   }
@@ -130,33 +149,30 @@ ordered_json PageExitList::ExitJson(const Key& key, const Exits& exits) const {
 }
 
 absl::StatusOr<ordered_json> PageExitList::ToJson(Tsc zero) const {
-  std::vector<std::pair<const Key*, const Exits*>> sorted;
+  std::vector<const Exits*> sorted;
   sorted.reserve(exits_.size());
-  for (const auto& [key, exits] : exits_) sorted.emplace_back(&key, &exits);
-  std::ranges::stable_sort(sorted, std::ranges::greater(),
-                           [](const auto& pair) { return pair.second->cycles; });
+  for (const Exits& exits : exits_) sorted.push_back(&exits);
+  std::ranges::sort(sorted, [](const Exits* a, const Exits* b) {
+    return a->cycles != b->cycles ? a->cycles > b->cycles : a->key < b->key;
+  });
   std::vector<uint32_t> places(sorted.size());  // by number
-  for (uint32_t i = 0; i < sorted.size(); ++i) places[sorted[i].second->number] = i;
+  for (uint32_t i = 0; i < sorted.size(); ++i) places[sorted[i]->number] = i;
   const auto in_order = [&](const correlate::BinnedSums& sums) {
     auto by_number = sums.ByKey(exits_.size());
     OverTime of{.width = sums.width()};
     of.things.reserve(sorted.size());
-    for (const auto& [key, exits] : sorted) {
-      of.things.push_back(std::move(by_number[exits->number]));
-    }
+    for (const Exits* exits : sorted) of.things.push_back(std::move(by_number[exits->number]));
     return of;
   };
   ordered_json out;
   XENOSCOPE_ASSIGN_OR_RETURN(out["counts"], OverTimeJson(in_order(counts_), zero, 1));
   XENOSCOPE_ASSIGN_OR_RETURN(out["cycles"], OverTimeJson(in_order(cycles_), zero, 1));
-  const OverTime lengths{.width = lengths_.width(), .things = lengths_.ByKey(length_keys_.size())};
+  const OverTime lengths{.width = lengths_.width(), .things = lengths_.ByKey(length_steps_.size())};
   XENOSCOPE_ASSIGN_OR_RETURN(out["lengths"], OverTimeJson(lengths, zero, 1));
   ordered_json& steps = out["length_steps"] = ordered_json::array();
-  for (const auto& [exit_and_step, key] : length_keys_) {
-    steps[key] = {places[exit_and_step.first], exit_and_step.second};
-  }
+  for (const auto& [number, step] : length_steps_) steps.push_back({places[number], step});
   ordered_json& list = out["list"] = ordered_json::array();
-  for (const auto& [key, exits] : sorted) list.push_back(ExitJson(*key, *exits));
+  for (const Exits* exits : sorted) list.push_back(ExitJson(*exits));
   return out;
 }
 

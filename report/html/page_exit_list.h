@@ -6,7 +6,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <deque>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -57,39 +57,48 @@ class PageExitList {
     Cause cause = Cause::kExit;
     uint32_t reason = 0;  // of kMark: the MarkKind
     auto operator<=>(const Key&) const = default;
+    template <typename H>
+    friend H AbslHashValue(H hash, const Key& key) {
+      return H::combine(std::move(hash), key.domain.value, key.cause, key.reason);
+    }
   };
   struct Sum {
     uint64_t count = 0;
     uint64_t cycles = 0;
   };
   struct Exits {
-    uint32_t number = 0;  // its key in counts_ and cycles_
+    Key key;
+    uint32_t number = 0;  // its place in exits_, and its key in counts_ and cycles_
     uint64_t count = 0;
     uint64_t cycles = 0;
-    Sketch lengths;
+    Sketch lengths{};
     std::array<uint64_t, 64> octaves{};
-    std::map<std::string, Sum> parts{};  // of kMark: by hypercall, or trap
+    // The keys in lengths_ of the steps that exits had. They are few.
+    std::vector<std::pair<uint32_t, uint32_t>> length_keys{};
+    std::vector<Sum> parts{};  // of kMark: by the number of the hypercall or trap
   };
   // A mark whose end is not known yet.
   struct OpenMark {
     Exits* exits = nullptr;  // null: there is none
-    Sum* part = nullptr;
+    uint32_t part = 0;
     Tsc begin;
   };
 
   Exits& ExitsOf(const Key& key);
+  uint32_t LengthKey(Exits& exits, uint32_t step);
   void AddLength(Exits& exits, Tsc begin, Cycles length);
   [[nodiscard]] std::string NameOf(const Key& key) const;
-  [[nodiscard]] nlohmann::ordered_json ExitJson(const Key& key, const Exits& exits) const;
+  [[nodiscard]] nlohmann::ordered_json ExitJson(const Exits& exits) const;
 
   const ProfileReport& report_;
-  std::map<Key, Exits> exits_;
+  absl::flat_hash_map<Key, uint32_t> numbers_;
+  std::deque<Exits> exits_;     // by number; open_ points to them
   std::vector<OpenMark> open_;  // by VcpuTrack::index
   correlate::BinnedSums counts_;
   correlate::BinnedSums cycles_;
   // The number of exits by their number and step.
-  absl::flat_hash_map<std::pair<uint32_t, uint32_t>, uint32_t> length_keys_;
-  correlate::BinnedSums lengths_;
+  std::vector<std::pair<uint32_t, uint32_t>> length_steps_;
+  correlate::BinnedSums lengths_;  // by the place in length_steps_
 };
 
 }  // namespace xenoscope::report

@@ -150,7 +150,7 @@ std::vector<std::string> Advice(const ProfileReport& report, const ProfileRow& r
   return advice;
 }
 
-std::string Name(const ProfileReport& report, const ProfileRow& row) {
+std::string RowName(const ProfileReport& report, const ProfileRow& row) {
   return fmt::format("{}{}, {}, {} mode", row.function,
                      row.image.empty() ? "" : fmt::format(" in {}", row.image),
                      DomainTitle(row.domain, report.domain_name(row.domain)), ToString(row.mode));
@@ -207,7 +207,7 @@ std::string ExplainText(const ProfileReport& report, const ExplainSelection& sel
   std::string out;
   for (const ProfileRow* row : ExplainedRows(report, selection)) {
     const auto placed = PlacedOf(report, *row);
-    out += fmt::format("{}{}\n", out.empty() ? "" : "\n", Name(report, *row));
+    out += fmt::format("{}{}\n", out.empty() ? "" : "\n", RowName(report, *row));
     out += fmt::format("  {} of all time, {} to {} (95 % interval); {} samples of {}\n",
                        Percent(row->share), Percent(row->interval.low), Percent(row->interval.high),
                        CellText(row->samples, ColumnUnit::kCount), report.event);

@@ -34,9 +34,6 @@ BufferCounters Difference(const BufferCounters& end, const BufferCounters& start
           end.lost - start.lost};
 }
 
-// The kind of the next entry of a buffer, if it is not an escape.
-enum class ExpectedEntry : uint8_t { kSample, kSampleOfChain, kCaller };
-
 bool IsWanted(const PmuEvent& event, Mode mode) {
   switch (mode) {
     case Mode::kUser:
@@ -52,7 +49,10 @@ bool IsWanted(const PmuEvent& event, Mode mode) {
 }  // namespace
 
 struct XenoprofBuffers::Buffer {
-  ExpectedEntry next = ExpectedEntry::kSample;
+  // The kind of the next entry, if it is not an escape.
+  enum class Expected : uint8_t { kSample, kSampleOfChain, kCaller };
+
+  Expected next = Expected::kSample;
   XenoprofBuffer* shared;
   const std::byte* entries;
   uint32_t size;  // number of entries
@@ -97,7 +97,7 @@ absl::Status XenoprofBuffers::Map(DomainId domain, int32_t count, int32_t size, 
       return InternalError("Xen says that a buffer of domain {} holds {} samples, in room for {}",
                            domain.value, shared->event_size, room);
     }
-    Buffer& buffer = buffers_.emplace_back(Buffer{.next = ExpectedEntry::kSample,
+    Buffer& buffer = buffers_.emplace_back(Buffer{.next = Buffer::Expected::kSample,
                                                   .shared = shared,
                                                   .entries = base + kEntriesOffset,
                                                   .size = shared->event_size,
@@ -170,16 +170,16 @@ void XenoprofBuffers::TakeEntry(Buffer& buffer, const DrainTimes& times,
   if (found.eip == kEscapeCode && found.event == kTraceBegin) {
     ++stream.escapes;
     EndChain();
-    buffer.next = ExpectedEntry::kSampleOfChain;
+    buffer.next = Buffer::Expected::kSampleOfChain;
     return;
   }
-  if (buffer.next == ExpectedEntry::kCaller) {
+  if (buffer.next == Buffer::Expected::kCaller) {
     ++stream.callers;
     if (chain_) AddCaller(found);
     return;
   }
-  const bool of_chain = buffer.next == ExpectedEntry::kSampleOfChain;
-  if (of_chain) buffer.next = ExpectedEntry::kCaller;
+  const bool of_chain = buffer.next == Buffer::Expected::kSampleOfChain;
+  if (of_chain) buffer.next = Buffer::Expected::kCaller;
   if (found.mode > static_cast<uint8_t>(Mode::kXen) || found.event >= counters_) {
     ++stream.invalid;
     return;

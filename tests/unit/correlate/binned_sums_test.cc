@@ -25,6 +25,15 @@ TEST(BinnedSums, SpreadsAmountsOverTheirRange) {
                                           FieldsAre(7, 1, DoubleEq(2))));
 }
 
+TEST(BinnedSums, TakeAmountsInAnyOrder) {
+  BinnedSums sums;
+  const uint64_t width = sums.width();
+  for (const uint64_t bin : {3U, 1U, 3U, 2U, 1U})
+    sums.Add(0, {Tsc{bin * width}, Tsc{bin * width}}, 1);
+  EXPECT_THAT(sums.Entries(),
+              ElementsAre(FieldsAre(0, 1, 2), FieldsAre(0, 2, 1), FieldsAre(0, 3, 2)));
+}
+
 TEST(BinnedSums, MergesBinsOfLongTimes) {
   BinnedSums sums(4, 1000);
   constexpr uint64_t kLength = 1 << 20;
