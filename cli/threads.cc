@@ -16,11 +16,13 @@
 #include "cli/trace_options.h"
 #include "guests/threads/follow_threads.h"
 #include "guests/threads/thread_states.h"
+#include "profile/trace_input.h"
 #include "recording/recording.h"
 #include "report/table/table_csv.h"
 #include "report/table/table_json.h"
 #include "report/table/table_text.h"
 #include "report/terminal.h"
+#include "report/threads/thread_exits_view.h"
 #include "report/threads/threads_view.h"
 
 namespace xenoscope::cli {
@@ -32,6 +34,7 @@ struct Options {
   std::string format = "text";
   size_t limit = 40;
   bool culprits = false;
+  bool exits = false;
 };
 
 report::ThreadsBy ByOf(const std::string& word) {
@@ -147,7 +150,11 @@ absl::Status ShowThreads(const Options& options) {
   const report::ThreadsOptions shown{
       .by = ByOf(options.by), .text = text, .limit = text ? options.limit : 0};
   report::Table table;
-  if (options.culprits) {
+  if (options.exits) {
+    const trace::Vendor vendor =
+        input ? profile::CompleteDialect(input->dialect, input->trace).vendor : trace::Vendor();
+    table = report::ThreadExitsTable(domains, name_of, clock, vendor, shown);
+  } else if (options.culprits) {
     XENOSCOPE_ASSIGN_OR_RETURN(table, report::CulpritsTable(domains, name_of, clock, shown));
   } else {
     table = report::ThreadsTable(domains, name_of, clock, shown);
@@ -171,6 +178,12 @@ void AddThreads(Command program, CommandAction& run) {
   command.AddFlag("--culprits", options->culprits,
                   "Instead of all states, show who ran while threads waited: for a pCPU (by Xen's "
                   "scheduler) or for a vCPU (by their kernel's)");
+  command
+      .AddFlag("--exits", options->exits,
+               "Instead of all states, show what Xen did for threads: VM exits by reason and "
+               "subreason, with their time (HVM, PVH); a PV guest's hypercalls and traps, of which "
+               "the trace has no end, with their number")
+      .Excludes("--culprits");
   command.AddOption("--limit", options->limit, "Show at most this many rows as text; 0: all")
       .ShowDefault();
   command.AddOption("--format", options->format, "Output format: text, json or csv")
@@ -179,7 +192,8 @@ void AddThreads(Command program, CommandAction& run) {
   command.SetFooter(
       "Example:\n"
       "  xenoscope record --threads -o web.xeno -- sleep 10\n"
-      "  xenoscope threads web.xeno --by process");
+      "  xenoscope threads web.xeno --by process\n"
+      "  xenoscope threads web.xeno --exits --by container    # hypercalls, page faults, I/O, ...");
   command.SetCallback([options, &run] { run = [options] { return ShowThreads(*options); }; });
 }
 

@@ -1,13 +1,16 @@
 #include "guests/threads/follow_threads.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "base/error.h"
+#include "correlate/exit_contents.h"
 #include "correlate/run_queues.h"
 #include "correlate/timeline.h"
+#include "trace/events.h"
 #include "trace/ordered_stream.h"
 
 namespace xenoscope::guests {
@@ -17,16 +20,15 @@ using correlate::SegmentKind;
 using correlate::TimelineState;
 using correlate::VcpuTrack;
 
-ThreadState StateOf(SegmentKind segment) {
-  const bool in_xen = segment == SegmentKind::kExit || segment == SegmentKind::kResume;
-  return in_xen ? ThreadState::kXen : ThreadState::kGuest;
+// Returns the state of a running vCPU; `exit` is for kExit.
+VcpuState StateOf(SegmentKind segment, const HandledExit& exit) {
+  if (segment == SegmentKind::kExit) return {ThreadState::kXen, exit};
+  return {segment == SegmentKind::kResume ? ThreadState::kXen : ThreadState::kGuest};
 }
 
-// Returns the state of a thread on a vCPU in this state; `segment` is for a running vCPU.
-ThreadState StateOf(TimelineState state, SegmentKind segment) {
+// Returns the state of a thread on a vCPU that does not run.
+ThreadState StateOf(TimelineState state) {
   switch (state) {
-    case TimelineState::kRunning:
-      return StateOf(segment);
     case TimelineState::kRunnable:
       return ThreadState::kStolen;
     case TimelineState::kBlocked:
@@ -34,10 +36,27 @@ ThreadState StateOf(TimelineState state, SegmentKind segment) {
       return ThreadState::kHalted;
     case TimelineState::kLost:
       return ThreadState::kVcpuLost;
+    case TimelineState::kRunning:
     case TimelineState::kUnknown:
       break;
   }
   return ThreadState::kUntraced;
+}
+
+EntryKind KindOf(correlate::MarkKind mark) {
+  switch (mark) {
+    case correlate::MarkKind::kHypercall:
+      return EntryKind::kHypercall;
+    case correlate::MarkKind::kSubcall:
+      return EntryKind::kSubcall;
+    case correlate::MarkKind::kTrap:
+      return EntryKind::kTrap;
+    case correlate::MarkKind::kPageFault:
+      return EntryKind::kPageFault;
+    case correlate::MarkKind::kEmulation:
+      break;
+  }
+  return EntryKind::kEmulation;
 }
 
 // Tells the domains what their vCPUs do.
@@ -46,16 +65,28 @@ class VcpuStates final : public correlate::TimelineObserver {
   explicit VcpuStates(std::span<ThreadStates> domains) {
     for (ThreadStates& domain : domains) by_id_[domain.domain()] = &domain;
   }
-  [[nodiscard]] bool WantsMarks() const override { return false; }
   void OnSegment(const correlate::Segment& segment) override {
-    Tell(segment.vcpu, segment.range, StateOf(segment.kind));
+    Tell(segment.vcpu, segment.range,
+         StateOf(segment.kind, {segment.exit, segment.nested, segment.reason}));
+  }
+  void OnMark(const correlate::Mark& mark) override {
+    const auto found = by_id_.find(mark.vcpu.domain);
+    if (found == by_id_.end()) return;
+    found->second->OnEntry(mark.vcpu.vcpu.value,
+                           {.kind = KindOf(mark.kind), .reason = mark.number});
+  }
+  // The handler of the vCPU's exit has recorded something.
+  void OnHandlerRecord(const VcpuTrack& vcpu, const trace::Record& record) {
+    const auto found = by_id_.find(vcpu.ref.domain);
+    if (found == by_id_.end() || !vcpu.exit_open) return;
+    found->second->OnHandlerRecord(vcpu.ref.vcpu.value, vcpu.exit, record);
   }
   void OnRunstateInterval(const correlate::RunstateInterval& interval) override {
     if (interval.state == TimelineState::kRunning) {  // its segments came
       TellWaiting(interval.pcpu, interval.vcpu, interval.range);
       return;
     }
-    Tell(interval.vcpu, interval.range, StateOf(interval.state, SegmentKind::kUndivided));
+    Tell(interval.vcpu, interval.range, {StateOf(interval.state)});
   }
   void OnState(const VcpuTrack& vcpu, TimelineState /*before*/) override {
     run_queues_.OnState(vcpu);
@@ -70,14 +101,16 @@ class VcpuStates final : public correlate::TimelineObserver {
   // Notes that Xen's trace has ended.
   void End() { tracks_.clear(); }
   // Returns the state of the vCPU now.
-  [[nodiscard]] ThreadState Now(VcpuRef vcpu) const {
+  [[nodiscard]] VcpuState Now(VcpuRef vcpu) const {
     const auto found = tracks_.find(vcpu);
-    if (found == tracks_.end()) return ThreadState::kUntraced;
-    return StateOf(found->second->state, found->second->segment);
+    if (found == tracks_.end()) return {ThreadState::kUntraced};
+    const VcpuTrack& track = *found->second;
+    if (track.state != TimelineState::kRunning) return {StateOf(track.state)};
+    return StateOf(track.segment, {track.exit, track.exit_nested, track.exit_reason});
   }
 
  private:
-  void Tell(VcpuRef vcpu, TscRange range, ThreadState state) const {
+  void Tell(VcpuRef vcpu, TscRange range, const VcpuState& state) const {
     const auto found = by_id_.find(vcpu.domain);
     if (found == by_id_.end()) return;
     found->second->OnVcpuState(vcpu.vcpu.value, range.begin, range.end, state);
@@ -124,15 +157,31 @@ void TakeBefore(std::span<ThreadStates> domains, Tsc until, VcpuStates& vcpus) {
   }
 }
 
+// By event: whether handlers of exits record it.
+std::array<bool, trace::kEventCount> OfHandlers() {
+  std::array<bool, trace::kEventCount> of_handlers{};
+  for (const trace::Event event : correlate::HandlerEvents()) {
+    of_handlers.at(static_cast<size_t>(event)) = true;
+  }
+  return of_handlers;
+}
+
 }  // namespace
 
 absl::Status FollowThreads(std::span<ThreadStates> domains, const trace::TraceFile* xen) {
   VcpuStates vcpus(domains);
   correlate::Timeline timeline(vcpus);
   if (xen != nullptr) {
+    const std::array<bool, trace::kEventCount> of_handlers = OfHandlers();
     trace::OrderedStream stream = xen->Stream();
     while (const trace::Item* const item = stream.Next()) {
-      TakeBefore(domains, item->record.tsc, vcpus);
+      const trace::Record& record = item->record;
+      TakeBefore(domains, record.tsc, vcpus);
+      if (item->kind == trace::ItemKind::kRecord &&
+          of_handlers.at(static_cast<size_t>(record.event))) {
+        const VcpuTrack* const vcpu = timeline.Current(record.pcpu);
+        if (vcpu != nullptr) vcpus.OnHandlerRecord(*vcpu, record);
+      }
       timeline.Take(*item);
     }
   }

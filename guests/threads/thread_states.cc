@@ -22,6 +22,7 @@ bool IsLater(const CpuCursor* a, const CpuCursor* b) {
 ThreadStates::ThreadStates(const KernelTrace& trace, int64_t offset)
     : trace_(&trace),
       offset_(offset),
+      xen_times_(trace.cpus()),
       histories_(trace.cpus()),
       idle_(trace.cpus(), kNone),
       vcpus_(trace.cpus()),
@@ -80,7 +81,7 @@ Tsc ThreadStates::next() const {
   return heap_.empty() ? kNever : HostTime(heap_.front()->event().tsc);
 }
 
-void ThreadStates::Take(ThreadState state) {
+void ThreadStates::Take(const VcpuState& state) {
   CpuCursor& cursor = *heap_.front();
   const KernelEvent& event = cursor.event();
   const Tsc at = std::max(HostTime(event.tsc), last_);
@@ -88,7 +89,7 @@ void ThreadStates::Take(ThreadState state) {
   if (cursor.after_loss()) ++losses_;  // what changed since the loss began is not known, either
   if (!begun_) Begin(at);
   if (vcpu_tracks_[cursor.cpu()].thread == kNone) {
-    Charge(cursor.cpu(), at, ThreadState::kLost);
+    Charge(cursor.cpu(), at, {ThreadState::kLost});
     Identify(cursor, at);
   }
   switch (event.kind) {
@@ -149,12 +150,12 @@ void ThreadStates::Identify(const CpuCursor& cursor, Tsc at) {
   vcpu.switched = at;
 }
 
-void ThreadStates::Charge(uint32_t cpu, Tsc until, ThreadState state) {
+void ThreadStates::Charge(uint32_t cpu, Tsc until, const VcpuState& of_vcpu) {
   VcpuTrack& vcpu = vcpu_tracks_[cpu];
   if (!begun_ || until <= vcpu.accounted) return;
   const Cycles time = until - vcpu.accounted;
   vcpu.accounted = until;
-  if (vcpu.thread == kNone) state = ThreadState::kLost;
+  const ThreadState state = vcpu.thread == kNone ? ThreadState::kLost : of_vcpu.state;
   if (state == ThreadState::kStolen) {
     histories_[cpu].Waited(until);
   } else if (vcpu.thread == kNone) {
@@ -163,14 +164,16 @@ void ThreadStates::Charge(uint32_t cpu, Tsc until, ThreadState state) {
     histories_[cpu].Ran(until, {domain(), vcpu.thread});
   }
   vcpus_[cpu].times[static_cast<size_t>(state)] += time;
-  if (vcpu.thread != kNone) threads_[vcpu.thread].times[static_cast<size_t>(state)] += time;
+  if (vcpu.thread == kNone) return;
+  threads_[vcpu.thread].times[static_cast<size_t>(state)] += time;
+  if (state == ThreadState::kXen) xen_times_.Handled(cpu, of_vcpu.exit, vcpu.thread, time);
 }
 
-void ThreadStates::OnVcpuState(uint32_t cpu, Tsc since, Tsc until, ThreadState state) {
+void ThreadStates::OnVcpuState(uint32_t cpu, Tsc since, Tsc until, const VcpuState& state) {
   if (cpu >= vcpu_tracks_.size()) return;
   // No event comes after the last one, and no thread is known then.
   const Tsc limit = heap_.empty() ? last_ : kNever;
-  Charge(cpu, std::min(since, limit), ThreadState::kUntraced);
+  Charge(cpu, std::min(since, limit), {ThreadState::kUntraced});
   Charge(cpu, std::min(until, limit), state);
 }
 
@@ -184,6 +187,15 @@ void ThreadStates::OnStolen(uint32_t cpu, TscRange range, Culprit by) {
   const TscRange part = range.Intersect(known);
   if (part.Empty()) return;
   waits_.Add({vcpu.thread, WaitState::kStolen, Scheduler::kXen, by, part.Length()});
+}
+
+void ThreadStates::OnHandlerRecord(uint32_t cpu, uint64_t exit, const trace::Record& record) {
+  if (cpu < vcpu_tracks_.size()) xen_times_.TakeRecord(cpu, exit, record);
+}
+
+void ThreadStates::OnEntry(uint32_t cpu, const XenReason& reason) {
+  const std::optional<size_t> thread = ThreadOn(cpu);
+  if (thread && !heap_.empty()) xen_times_.Entered(*thread, reason);
 }
 
 void ThreadStates::EnterQueue(size_t thread, uint64_t cpu, Tsc at) {
@@ -226,7 +238,7 @@ void ThreadStates::Enter(size_t thread, ThreadState state, Tsc at) {
   tracks_[thread].state = state;
 }
 
-void ThreadStates::BeginLoss(uint32_t cpu, Tsc at, ThreadState state) {
+void ThreadStates::BeginLoss(uint32_t cpu, Tsc at, const VcpuState& state) {
   ++losses_;
   VcpuTrack& vcpu = vcpu_tracks_[cpu];
   Charge(cpu, at, state);
@@ -238,7 +250,8 @@ void ThreadStates::BeginLoss(uint32_t cpu, Tsc at, ThreadState state) {
   vcpu.thread = kNone;
 }
 
-void ThreadStates::OnSwitch(uint32_t cpu, const KernelEvent& event, ThreadState state, Tsc at) {
+void ThreadStates::OnSwitch(uint32_t cpu, const KernelEvent& event, const VcpuState& state,
+                            Tsc at) {
   VcpuTrack& vcpu = vcpu_tracks_[cpu];
   Charge(cpu, at, state);
   const size_t before = vcpu.thread;
@@ -314,7 +327,7 @@ void ThreadStates::OnRename(const KernelEvent& event) {
 absl::Status ThreadStates::Finish() {
   Cycles on_vcpus = 0;
   for (uint32_t cpu = 0; cpu < vcpus_.size(); ++cpu) {
-    Charge(cpu, last_, ThreadState::kUntraced);
+    Charge(cpu, last_, {ThreadState::kUntraced});
     GuestVcpu& vcpu = vcpus_[cpu];
     vcpu.window.end = last_;
     const Cycles sum = std::accumulate(vcpu.times.begin(), vcpu.times.end(), Cycles{0});
@@ -334,6 +347,19 @@ absl::Status ThreadStates::Finish() {
   if (on_threads != on_vcpus) {
     return InternalError("{}: threads ran for {} cycles, and its vCPUs for {}", ToString(domain()),
                          on_threads, on_vcpus);
+  }
+  xen_times_.Finish();
+  return CheckInXen();
+}
+
+absl::Status ThreadStates::CheckInXen() const {
+  std::vector<Cycles> sums(threads_.size());
+  for (const XenTime& time : xen_times_.All()) sums[time.thread] += time.time;
+  for (size_t i = 0; i < threads_.size(); ++i) {
+    const Cycles in_xen = threads_[i].times[static_cast<size_t>(ThreadState::kXen)];
+    if (sums[i] == in_xen) continue;
+    return InternalError("{}: the thread {} was in Xen for {} cycles, by reason for {}",
+                         ToString(domain()), threads_[i].tid, in_xen, sums[i]);
   }
   return absl::OkStatus();
 }

@@ -26,6 +26,7 @@
 #include "guests/ftrace/kernel_event.h"
 #include "guests/ftrace/kernel_trace.h"
 #include "guests/threads/culprits.h"
+#include "guests/threads/xen_times.h"
 
 namespace xenoscope::guests {
 
@@ -65,6 +66,12 @@ struct GuestThread {
   uint64_t migrations = 0;  // times that it was moved to another vCPU
 };
 
+// What a vCPU does.
+struct VcpuState {
+  ThreadState state = ThreadState::kUntraced;  // of a thread on it
+  HandledExit exit{};                          // kXen
+};
+
 struct GuestVcpu {
   TscRange window;     // from the domain's first event to its last one
   StateTimes times{};  // of the threads on it, and kLost
@@ -87,19 +94,25 @@ class ThreadStates {
     return heap_.front()->event().kind == KernelEventKind::kSwitch;
   }
   // Takes the next event, if there is one. `state` is that of its vCPU.
-  void Take(ThreadState state);
+  void Take(const VcpuState& state);
 
   // Says what the vCPU does from the end of what was told before, or from `since` if that is later,
   // up to `until`.
-  void OnVcpuState(uint32_t cpu, Tsc since, Tsc until, ThreadState state);
+  void OnVcpuState(uint32_t cpu, Tsc since, Tsc until, const VcpuState& state);
 
   // Says that the vCPU waited in this range for the pCPU on which `by` ran. To be called before
   // OnVcpuState for what comes after the range; where a thread has taken another one's place since,
   // nothing is known of whose time it was.
   void OnStolen(uint32_t cpu, TscRange range, Culprit by);
 
+  // Say now that the handler of the vCPU's exit recorded something, and that a PV guest's vCPU
+  // entered Xen.
+  void OnHandlerRecord(uint32_t cpu, uint64_t exit, const trace::Record& record);
+  void OnEntry(uint32_t cpu, const XenReason& reason);
+
   // Ends everything at the time of the last event. Errors (Internal): on a vCPU the threads' times
-  // and what was lost are not its window, or the threads' sum is not that of the vCPUs.
+  // and what was lost are not its window, the threads' sum is not that of the vCPUs, or a thread's
+  // times by reason are not its time in Xen.
   absl::Status Finish();
 
   [[nodiscard]] DomainId domain() const { return trace_->domain(); }
@@ -109,6 +122,9 @@ class ThreadStates {
   // Returns who ran while threads waited. What is missing from a thread's kStolen, kWoken and
   // kPreempted was taken by nobody that is known. O(result log result).
   [[nodiscard]] std::vector<Wait> Waits() const { return waits_.All(); }
+  // Returns what Xen did for threads: their kXen by reason, and a PV guest's entries. O(result log
+  // result).
+  [[nodiscard]] std::vector<XenTime> InXen() const { return xen_times_.All(); }
   // Returns the thread on the CPU after the last event, if it is known: an index.
   [[nodiscard]] std::optional<size_t> ThreadOn(uint32_t cpu) const {
     const size_t thread = cpu < vcpu_tracks_.size() ? vcpu_tracks_[cpu].thread : kNone;
@@ -158,7 +174,7 @@ class ThreadStates {
   // Takes the thread that wrote the cursor's event, of a switch the one that stops, for the one on
   // the CPU.
   void Identify(const CpuCursor& cursor, Tsc at);
-  void Charge(uint32_t cpu, Tsc until, ThreadState state);
+  void Charge(uint32_t cpu, Tsc until, const VcpuState& of_vcpu);
   // The thread waits in the CPU's run queue from here on, and in no other one; or in none.
   // `waited`: its time up to here is that of its state.
   void EnterQueue(size_t thread, uint64_t cpu, Tsc at);
@@ -167,12 +183,14 @@ class ThreadStates {
   void EndWait(size_t thread, Tsc at);
   void Enter(size_t thread, ThreadState state, Tsc at);
   // From here on the CPU's thread is not known: its next event comes after a loss.
-  void BeginLoss(uint32_t cpu, Tsc at, ThreadState state);
-  void OnSwitch(uint32_t cpu, const KernelEvent& event, ThreadState state, Tsc at);
+  void BeginLoss(uint32_t cpu, Tsc at, const VcpuState& state);
+  void OnSwitch(uint32_t cpu, const KernelEvent& event, const VcpuState& state, Tsc at);
   void OnWaking(const KernelEvent& event, Tsc at);
   void OnMigrate(const KernelEvent& event, Tsc at);
   void OnNewTask(const KernelEvent& event, Tsc at);
   void OnRename(const KernelEvent& event);
+  // Checks that the threads' times in Xen are those by reason.
+  [[nodiscard]] absl::Status CheckInXen() const;
 
   const KernelTrace* trace_;
   int64_t offset_;
@@ -184,6 +202,7 @@ class ThreadStates {
   absl::flat_hash_map<uint32_t, size_t> thread_of_;
   absl::flat_hash_map<uint32_t, size_t> process_of_;
   WaitSums waits_;
+  XenTimes xen_times_;
   std::vector<VcpuHistory> histories_;  // by CPU
   std::vector<size_t> idle_;            // thread of each CPU
   std::vector<GuestVcpu> vcpus_;

@@ -32,7 +32,7 @@ std::optional<correlate::ThreadSwitch> ThreadSwitches::Next(Tsc until) {
     if (first == domains_.end() || first->next() >= until) return std::nullopt;
     const bool is_first = first->now() == Tsc{};
     const uint32_t cpu = first->next_cpu();
-    first->Take(ThreadState::kUntraced);
+    first->Take({ThreadState::kUntraced});
     const auto domain = static_cast<size_t>(first - domains_.begin());
     if (is_first) {  // then it is known who is on each CPU
       for (auto each = static_cast<uint32_t>(running_[domain].size()); each-- > 0;) {

@@ -6,13 +6,11 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
-#include "guests/threads/container_name.h"
+#include "report/threads/thread_words.h"
 
 namespace xenoscope::report {
 namespace {
@@ -40,9 +38,6 @@ constexpr std::array<StateColumn, guests::kThreadStates> kStates{{
     {ThreadState::kLost, "lost_s", "events lost"},
 }};
 
-// Domain, container, process with its number, thread with its number: empty where `by` joins them.
-using Key = std::tuple<DomainId, std::string, std::string, uint32_t, std::string, uint32_t>;
-
 struct Row {
   StateTimes times{};
   uint64_t switches = 0;
@@ -62,23 +57,8 @@ void Add(const StateTimes& times, StateTimes& to) {
   for (size_t i = 0; i < to.size(); ++i) to[i] += times[i];
 }
 
-Key KeyOf(const guests::ThreadStates& domain, const guests::GuestThread& thread, ThreadsBy by) {
-  const guests::GuestProcess& process = domain.processes()[thread.process];
-  Key key{domain.domain(), "", "", 0, "", 0};
-  if (by == ThreadsBy::kDomain) return key;
-  std::get<1>(key) = guests::ContainerName(process.cgroup);
-  if (by == ThreadsBy::kContainer) return key;
-  const bool is_idle = thread.tid == 0;
-  std::get<2>(key) = process.pid == 0 ? thread.name : process.name;
-  std::get<3>(key) = process.pid;
-  if (by == ThreadsBy::kProcess) return key;
-  std::get<4>(key) = thread.name;
-  if (!is_idle) std::get<5>(key) = thread.tid;
-  return key;
-}
-
-std::map<Key, Row> RowsOf(std::span<const guests::ThreadStates> domains, ThreadsBy by) {
-  std::map<Key, Row> rows;
+std::map<ThreadKey, Row> RowsOf(std::span<const guests::ThreadStates> domains, ThreadsBy by) {
+  std::map<ThreadKey, Row> rows;
   for (const guests::ThreadStates& domain : domains) {
     for (const guests::GuestThread& thread : domain.threads()) {
       Row& row = rows[KeyOf(domain, thread, by)];
@@ -91,63 +71,10 @@ std::map<Key, Row> RowsOf(std::span<const guests::ThreadStates> domains, Threads
   return rows;
 }
 
-// The columns that say what a row stands for.
-class Words {
- public:
-  Words(const std::function<std::string(DomainId)>& name_of, const ThreadsOptions& options)
-      : name_of_(name_of), options_(options) {}
-
-  // The prefixes are of the columns' keys and titles.
-  [[nodiscard]] std::vector<Column> Columns(const std::string& key_prefix = "",
-                                            const std::string& title_prefix = "") const {
-    // Numbers of processes and threads are names: text has no thousands separators in them.
-    const ColumnUnit number = options_.text ? ColumnUnit::kText : ColumnUnit::kCount;
-    std::vector<Column> columns;
-    const auto add = [&](const char* name, ColumnUnit unit = ColumnUnit::kText) {
-      columns.push_back({key_prefix + name, title_prefix + name, unit});
-    };
-    add("domain");
-    if (options_.by != ThreadsBy::kDomain) add("container");
-    if (options_.by <= ThreadsBy::kProcess) {
-      add("process");
-      add("pid", number);
-    }
-    if (options_.by == ThreadsBy::kThread) {
-      add("thread");
-      add("tid", number);
-    }
-    return columns;
-  }
-
-  [[nodiscard]] std::vector<Cell> Of(const Key& key) const {
-    const auto& [domain, container, process, pid, thread, tid] = key;
-    std::vector<Cell> cells{DomainLabel(domain, name_of_(domain))};
-    if (options_.by != ThreadsBy::kDomain) cells.emplace_back(container);
-    if (options_.by <= ThreadsBy::kProcess) {
-      cells.emplace_back(process);
-      cells.push_back(Number(pid));
-    }
-    if (options_.by == ThreadsBy::kThread) {
-      cells.emplace_back(thread);
-      cells.push_back(Number(tid));
-    }
-    return cells;
-  }
-
- private:
-  [[nodiscard]] Cell Number(uint32_t id) const {
-    if (id == 0) return {};
-    return options_.text ? Cell(std::to_string(id)) : Cell(uint64_t{id});
-  }
-
-  const std::function<std::string(DomainId)>& name_of_;
-  ThreadsOptions options_;
-};
-
 // The table in the making: which columns there are depends on what rows have.
 class Builder {
  public:
-  Builder(const Words& words, Clock clock, bool all, const StateTimes& sums)
+  Builder(const ThreadWords& words, Clock clock, bool all, const StateTimes& sums)
       : words_(words), clock_(clock) {
     for (const StateColumn& column : kStates) {
       if (all || sums[static_cast<size_t>(column.state)] > 0) shown_.push_back(&column);
@@ -155,7 +82,7 @@ class Builder {
     AddColumns();
   }
 
-  void AddRow(const Key& key, const Row& row) {
+  void AddRow(const ThreadKey& key, const Row& row) {
     std::vector<Cell> cells = words_.Of(key);
     AddFigures(row, cells);
     table_.AddRow(std::move(cells));
@@ -193,7 +120,7 @@ class Builder {
     cells.emplace_back(row.migrations);
   }
 
-  const Words& words_;
+  const ThreadWords& words_;
   Clock clock_;
   std::vector<const StateColumn*> shown_;
   Table table_;
@@ -203,10 +130,10 @@ class Builder {
 struct WaitKey {
   struct By {
     guests::Scheduler scheduler = guests::Scheduler::kXen;
-    Key thread;
+    ThreadKey thread;
     auto operator<=>(const By&) const = default;
   };
-  Key thread;
+  ThreadKey thread;
   guests::WaitState state = guests::WaitState::kStolen;
   std::optional<By> by{};  // nothing: nobody that is known
 
@@ -214,7 +141,7 @@ struct WaitKey {
 };
 
 // Returns the cells of the scheduler and of the culprit.
-std::vector<Cell> CulpritCells(const std::optional<WaitKey::By>& by, const Words& words) {
+std::vector<Cell> CulpritCells(const std::optional<WaitKey::By>& by, const ThreadWords& words) {
   if (!by) {
     std::vector<Cell> cells(1 + words.Columns().size());
     cells[0] = std::string("-");
@@ -232,8 +159,8 @@ constexpr std::array<ThreadState, guests::kWaitStates> kWaitStates{
 constexpr std::array<const char*, guests::kWaitStates> kWaitNames{"stolen", "woken", "preempted"};
 
 // Returns what the culprit is called, as far as its domain's threads are known.
-Key KeyOf(const guests::Culprit& culprit, std::span<const guests::ThreadStates> domains,
-          ThreadsBy by) {
+ThreadKey KeyOf(const guests::Culprit& culprit, std::span<const guests::ThreadStates> domains,
+                ThreadsBy by) {
   const auto domain = std::ranges::find(domains, culprit.domain, &guests::ThreadStates::domain);
   if (domain == domains.end() || culprit.thread == guests::Culprit::kNoThread) {
     return {culprit.domain, "", "", 0, "", 0};
@@ -264,7 +191,7 @@ absl::Status AddWaits(const guests::ThreadStates& domain,
           WaitKey::By{wait.scheduler, KeyOf(wait.by, domains, by)}}] += wait.time;
   }
   for (size_t i = 0; i < rest.size(); ++i) {
-    const Key key = KeyOf(domain, domain.threads()[i], by);
+    const ThreadKey key = KeyOf(domain, domain.threads()[i], by);
     for (size_t state = 0; state < guests::kWaitStates; ++state) {
       if (rest[i][state] == 0) continue;
       rows[{key, static_cast<guests::WaitState>(state), std::nullopt}] += rest[i][state];
@@ -278,7 +205,7 @@ absl::Status AddWaits(const guests::ThreadStates& domain,
 Table ThreadsTable(std::span<const guests::ThreadStates> domains,
                    const std::function<std::string(DomainId)>& name_of, Clock clock,
                    const ThreadsOptions& options) {
-  std::vector<std::pair<Key, Row>> rows;
+  std::vector<std::pair<ThreadKey, Row>> rows;
   Row total;
   for (auto& [key, row] : RowsOf(domains, options.by)) {
     Add(row.times, total.times);
@@ -289,7 +216,7 @@ Table ThreadsTable(std::span<const guests::ThreadStates> domains,
   }
   std::ranges::stable_sort(rows, std::ranges::greater(),
                            [](const auto& row) { return row.second.OnVcpus(); });
-  const Words words(name_of, options);
+  const ThreadWords words(name_of, options);
   Builder builder(words, clock, !options.text, total.times);
   for (const auto& [key, row] : rows) builder.AddRow(key, row);
   if (options.text) {
@@ -320,7 +247,7 @@ absl::StatusOr<Table> CulpritsTable(std::span<const guests::ThreadStates> domain
   std::vector<std::pair<WaitKey, Cycles>> sorted(rows.begin(), rows.end());
   std::ranges::stable_sort(sorted, std::ranges::greater(),
                            [](const auto& row) { return row.second; });
-  const Words words(name_of, options);
+  const ThreadWords words(name_of, options);
   Table table;
   table.columns = words.Columns();
   table.columns.push_back({"state", "state"});
