@@ -426,6 +426,7 @@ def agent_threads(lab):
             xens = cycles[state] / sum(cycles.values())
             lab.check(abs(ours - xens) < 0.03, f"{name}: {100 * ours:.1f} % {state}, Xen: {100 * xens:.1f} %")
         check_culprits(lab, name, sums)
+        check_thread_exits(lab, name, sums)
         # One of two processes did twice the work.
         loads = sorted((row for row in rows if row["thread"] == "labload"), key=lambda row: -row["guest_s"])[:2]
         share = loads[1]["guest_s"] / (loads[0]["guest_s"] + loads[1]["guest_s"])
@@ -452,6 +453,23 @@ def check_culprits(lab, name, sums):
         time = sum(row["time_s"] for row in own if row["process"] == "labload" and row["by_process"] == "labload"
                    and row["scheduler"] == scheduler and row["by_domain"] == domain)
         lab.check(time > 0.1 * all_waits, f"{name}: labload waited {time:.3f} s for that of {domain}, by {scheduler}")
+
+
+def check_thread_exits(lab, name, sums):
+    """Checks that a guest's time in Xen is divided among its threads by reason."""
+    exits = [row for row in lab.run_json("threads", lab.path(), "--exits", "--format", "json")["rows"]
+             if row["domain"] == name]
+    time = sum(row["xen_s"] or 0 for row in exits)
+    lab.check(abs(time - sums["xen_s"]) < 1e-6, f"{name}: {time:.6f} s in Xen have a reason, all of them")
+    if name == "pv":
+        calls = {row["subreason"] for row in exits if row["reason"] == "hypercall" and row["thread"] == "labload"}
+        lab.check("iret" in calls, f"pv: labload made the hypercalls {', '.join(sorted(calls))}")
+        return
+    # The exits of all threads are those of the trace, but for those before its kernel's first event.
+    counted = sum(row["entries"] for row in exits if row["reason"] == "VMEXIT_INTR")
+    parts = sum(row["xen_s"] for row in exits if row["thread"] == "labload") / time
+    lab.check(counted > 100 and parts > 0.1,
+              f"pvh: {counted} interrupts stopped its threads; {100 * parts:.1f} % of its time in Xen is of labload")
 
 
 def check_clock(lab, name, clock):
