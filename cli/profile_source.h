@@ -73,6 +73,8 @@ class ProfileSource {
   const recording::RecordingInfo* info() const {
     return recording() ? &recording()->info() : nullptr;
   }
+  // Returns the input's trace of Xen; null without one.
+  const trace::TraceFile* trace() const { return input_ ? &input_->trace : nullptr; }
   // Returns the time 0 of what is printed, and of --from and --to: the trace's first record, as in
   // dump; without a trace the time when the recording began.
   Tsc Origin() const;

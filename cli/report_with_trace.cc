@@ -12,13 +12,17 @@
 
 #include "base/error.h"
 #include "cli/annotated_code.h"
+#include "cli/kernel_traces.h"
 #include "cli/output.h"
 #include "cli/report_findings.h"
 #include "correlate/stacks.h"
+#include "guests/threads/follow_threads.h"
+#include "guests/threads/thread_states.h"
 #include "profile/code_lines.h"
 #include "profile/pipeline_options.h"
 #include "report/export/firefox.h"
 #include "report/export/perfetto.h"
+#include "report/export/perfetto_threads.h"
 #include "report/html/page.h"
 #include "report/html/page_code.h"
 #include "report/html/page_exits.h"
@@ -53,6 +57,26 @@ absl::StatusOr<report::PageCode> CodeOf(const ProfileSource& source,
              Annotate(source, profile, function, exits, options));
   }
   return code;
+}
+
+// Puts the threads of which the recording has kernels' events into a Perfetto trace, by a pass of
+// its own over both: it takes them from their begin, and needs their names before.
+absl::Status PutThreads(const ProfileSource& source, const report::ProfileReport& out,
+                        report::PerfettoWriter& writer) {
+  if (!source.recording()) return absl::OkStatus();
+  XENOSCOPE_ASSIGN_OR_RETURN(const KernelTraces kernels,
+                             OpenKernelTraces(*source.recording(), source.trace()));
+  if (kernels.traces.empty()) return absl::OkStatus();
+  std::vector<guests::ThreadStates> named = ThreadsOf(kernels);
+  XENOSCOPE_RETURN_IF_ERROR(guests::FollowThreads(named, source.trace()));
+  report::PerfettoThreads threads(
+      named, writer.packets(), [&out](DomainId domain) { return report::DomainLabel(out, domain); },
+      [&writer](VcpuRef vcpu) { return writer.TrackOf(vcpu); });
+  std::vector<guests::ThreadStates> shown = ThreadsOf(kernels);
+  for (guests::ThreadStates& domain : shown) domain.SetObserver(&threads);
+  XENOSCOPE_RETURN_IF_ERROR(guests::FollowThreads(shown, source.trace()));
+  threads.Finish();
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -136,7 +160,10 @@ absl::Status WriteTimeline(const ProfileSource& source, const ProfileOptions& re
   absl::Status written;
   if (perfetto) {
     report::PerfettoWriter writer(out, source.symbols(), std::move(stacks), sink);
+    writer.packets().Begin(source.Origin());  // samples may be placed without the trace
     written = source.Profile(request, std::move(columns), out, &writer);
+    writer.EndTrace();
+    if (written.ok()) written = PutThreads(source, out, writer);
     if (written.ok()) written = writer.Finish();
   } else {
     report::FirefoxWriter writer(out, source.symbols(), std::move(stacks));

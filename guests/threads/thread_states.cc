@@ -98,7 +98,7 @@ void ThreadStates::Take(const VcpuState& state) {
       break;
     case KernelEventKind::kWaking:
     case KernelEventKind::kWakeupNew:
-      OnWaking(event, at);
+      OnWaking(cursor.cpu(), event, at);
       break;
     case KernelEventKind::kNewTask:
       OnNewTask(event, at);
@@ -153,7 +153,8 @@ void ThreadStates::Identify(const CpuCursor& cursor, Tsc at) {
 void ThreadStates::Charge(uint32_t cpu, Tsc until, const VcpuState& of_vcpu) {
   VcpuTrack& vcpu = vcpu_tracks_[cpu];
   if (!begun_ || until <= vcpu.accounted) return;
-  const Cycles time = until - vcpu.accounted;
+  const TscRange range{vcpu.accounted, until};
+  const Cycles time = range.Length();
   vcpu.accounted = until;
   const ThreadState state = vcpu.thread == kNone ? ThreadState::kLost : of_vcpu.state;
   if (state == ThreadState::kStolen) {
@@ -167,6 +168,7 @@ void ThreadStates::Charge(uint32_t cpu, Tsc until, const VcpuState& of_vcpu) {
   if (vcpu.thread == kNone) return;
   threads_[vcpu.thread].times[static_cast<size_t>(state)] += time;
   if (state == ThreadState::kXen) xen_times_.Handled(cpu, of_vcpu.exit, vcpu.thread, time);
+  if (observer_ != nullptr) observer_->OnInterval({domain(), vcpu.thread, cpu, range, state});
 }
 
 void ThreadStates::OnVcpuState(uint32_t cpu, Tsc since, Tsc until, const VcpuState& state) {
@@ -227,6 +229,9 @@ void ThreadStates::EndWait(size_t thread, Tsc at) {
   if (waited) {
     const ThreadState state = track.losses == losses_ ? track.state : ThreadState::kLost;
     threads_[thread].times[static_cast<size_t>(state)] += at - track.since;
+    if (observer_ != nullptr && at > track.since) {
+      observer_->OnInterval({domain(), thread, std::nullopt, {track.since, at}, state});
+    }
   }
   track.known = true;
   track.since = at;
@@ -279,7 +284,7 @@ void ThreadStates::OnSwitch(uint32_t cpu, const KernelEvent& event, const VcpuSt
   vcpu.switched = at;
 }
 
-void ThreadStates::OnWaking(const KernelEvent& event, Tsc at) {
+void ThreadStates::OnWaking(uint32_t cpu, const KernelEvent& event, Tsc at) {
   const size_t thread = ThreadOf(event.thread);
   const Track& track = tracks_[thread];
   // It may not have stopped running yet, or already wait for a vCPU.
@@ -291,6 +296,8 @@ void ThreadStates::OnWaking(const KernelEvent& event, Tsc at) {
   }
   Enter(thread, ThreadState::kWoken, at);
   EnterQueue(thread, event.number, at);
+  const std::optional<size_t> waker = ThreadOn(cpu);
+  if (observer_ != nullptr && waker) observer_->OnWakeup({domain(), *waker, thread, at});
   if (threads_[thread].name.empty()) threads_[thread].name = event.name.substr(0, kMaxName);
 }
 

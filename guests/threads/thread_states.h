@@ -26,6 +26,7 @@
 #include "guests/ftrace/kernel_event.h"
 #include "guests/ftrace/kernel_trace.h"
 #include "guests/threads/culprits.h"
+#include "guests/threads/thread_observer.h"
 #include "guests/threads/xen_times.h"
 
 namespace xenoscope::guests {
@@ -84,6 +85,9 @@ class ThreadStates {
   // Not copied: it points into itself.
   ThreadStates(ThreadStates&&) = default;
   ThreadStates& operator=(ThreadStates&&) = default;
+
+  // `observer`, which outlives this, receives what comes from here on.
+  void SetObserver(ThreadObserver* observer) { observer_ = observer; }
 
   // Returns the time of the next event in the order of time; the largest Tsc: there is none.
   [[nodiscard]] Tsc next() const;
@@ -185,7 +189,7 @@ class ThreadStates {
   // From here on the CPU's thread is not known: its next event comes after a loss.
   void BeginLoss(uint32_t cpu, Tsc at, const VcpuState& state);
   void OnSwitch(uint32_t cpu, const KernelEvent& event, const VcpuState& state, Tsc at);
-  void OnWaking(const KernelEvent& event, Tsc at);
+  void OnWaking(uint32_t cpu, const KernelEvent& event, Tsc at);
   void OnMigrate(const KernelEvent& event, Tsc at);
   void OnNewTask(const KernelEvent& event, Tsc at);
   void OnRename(const KernelEvent& event);
@@ -194,6 +198,7 @@ class ThreadStates {
 
   const KernelTrace* trace_;
   int64_t offset_;
+  ThreadObserver* observer_ = nullptr;
   std::vector<CpuCursor> cursors_;  // by CPU
   std::vector<CpuCursor*> heap_;    // those with an event, the earliest first
   std::vector<GuestProcess> processes_;

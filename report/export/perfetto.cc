@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <protozero/pbf_builder.hpp>
 #include <span>
 #include <utility>
 
@@ -23,82 +22,26 @@ using correlate::SegmentKind;
 using correlate::StackFrame;
 using correlate::TimelineState;
 using correlate::VcpuTrack;
-
-// The field numbers of protos/perfetto/trace.
-enum class TraceField : protozero::pbf_tag_type { kPacket = 1 };
-enum class PacketField : protozero::pbf_tag_type {
-  kFtraceEvents = 1,
-  kTimestamp = 8,
-  kSequence = 10,
-  kTrackEvent = 11,
-  kInterned = 12,
-  kFlags = 13,
-  kTrack = 60,
-  kPerfSample = 66,
-};
-enum class TrackField : protozero::pbf_tag_type {
-  kUuid = 1,
-  kName = 2,
-  kProcess = 3,
-  kThread = 4,
-  kParent = 5,
-  kCounter = 8,
-};
-enum class ProcessField : protozero::pbf_tag_type { kPid = 1, kName = 6 };
-enum class ThreadField : protozero::pbf_tag_type { kPid = 1, kTid = 2, kName = 5 };
-enum class CounterField : protozero::pbf_tag_type { kUnitName = 6 };
-enum class EventField : protozero::pbf_tag_type {
-  kType = 9,
-  kNameIid = 10,
-  kTrack = 11,
-  kName = 23,
-  kCounterValue = 30,
-};
-enum class InternedField : protozero::pbf_tag_type {
-  kEventNames = 2,
-  kFunctionNames = 5,
-  kFrames = 6,
-  kCallstacks = 7,
-  kMappingPaths = 17,
-  kMappings = 19,
-};
-// The fields of EventName and of InternedString.
-enum class TextField : protozero::pbf_tag_type { kIid = 1, kText = 2 };
-enum class MappingField : protozero::pbf_tag_type { kIid = 1, kPath = 7 };
-enum class FrameField : protozero::pbf_tag_type { kIid = 1, kFunction = 2, kMapping = 3, kPc = 4 };
-enum class CallstackField : protozero::pbf_tag_type { kIid = 1, kFrames = 2 };
-enum class SampleField : protozero::pbf_tag_type {
-  kCpu = 1,
-  kPid = 2,
-  kTid = 3,
-  kCallstack = 4,
-  kMode = 5,
-};
-
-enum class BundleField : protozero::pbf_tag_type { kCpu = 1, kEvent = 2 };
-enum class FtraceField : protozero::pbf_tag_type { kTimestamp = 1, kPid = 2, kSchedSwitch = 4 };
-enum class SwitchField : protozero::pbf_tag_type {
-  kPrevComm = 1,
-  kPrevPid = 2,
-  kPrevPrio = 3,
-  kPrevState = 4,
-  kNextComm = 5,
-  kNextPid = 6,
-  kNextPrio = 7,
-};
-
-// The values of TrackEvent.Type.
-constexpr int32_t kSliceBegin = 1;
-constexpr int32_t kSliceEnd = 2;
-constexpr int32_t kInstant = 3;
-constexpr int32_t kCounter = 4;
-// The values of TracePacket.SequenceFlags.
-constexpr uint32_t kStateCleared = 1;
-constexpr uint32_t kNeedsState = 2;
-constexpr uint32_t kSequenceNumber = 1;
-
-template <typename Field>
-using Message = protozero::pbf_builder<Field>;
+using perfetto::BundleField;
+using perfetto::CallstackField;
+using perfetto::CounterField;
+using perfetto::EventField;
+using perfetto::FrameField;
+using perfetto::FtraceField;
+using perfetto::InternedField;
+using perfetto::kCounter;
+using perfetto::kInstant;
+using perfetto::kNeedsState;
+using perfetto::kSequenceNumber;
+using perfetto::kSliceBegin;
+using perfetto::kSliceEnd;
+using perfetto::MappingField;
+using perfetto::Message;
+using perfetto::PacketField;
+using perfetto::SampleField;
+using perfetto::SwitchField;
+using perfetto::TextField;
+using perfetto::TrackField;
 
 // What Linux calls a thread that no vCPU is: its swapper.
 constexpr int32_t kIdleTid = 0;
@@ -108,8 +51,6 @@ constexpr int32_t kUsualPriority = 120;
 constexpr int64_t kRunnableState = 0;
 constexpr int64_t kSleepingState = 1;
 constexpr size_t kBundleBytes = size_t{1} << 15;  // of switches of a pCPU in one packet
-
-constexpr size_t kChunkBytes = size_t{1} << 20;  // the bytes that are kept before they are written
 
 // Returns the value of Profiling.CpuMode. The modes of dom0 are those of the host, as users see
 // dom0 as the host.
@@ -128,41 +69,18 @@ int32_t CpuMode(DomainId domain, Mode mode) {
 }  // namespace
 
 PerfettoWriter::PerfettoWriter(const ProfileReport& report, Resolver& resolver,
-                               correlate::StackOptions stacks, Sink sink)
-    : report_(report), resolver_(resolver), sink_(std::move(sink)), stacks_(std::move(stacks)) {
-  std::string packet;
-  Message<PacketField> message(packet);
-  message.add_uint32(PacketField::kSequence, kSequenceNumber);
-  message.add_uint32(PacketField::kFlags, kStateCleared);
-  PutPacket(packet);
-}
-
-uint64_t PerfettoWriter::Time(Tsc tsc) const {
-  return report_.clock.Nanoseconds(tsc - zero_.value_or(tsc));
-}
+                               correlate::StackOptions stacks, PerfettoPackets::Sink sink)
+    : report_(report),
+      resolver_(resolver),
+      packets_(report.clock, std::move(sink)),
+      stacks_(std::move(stacks)) {}
 
 uint64_t PerfettoWriter::TrackNumber(Part part, uint64_t of) {
   return (static_cast<uint64_t>(part) + 1) << 32 | of;
 }
 
-template <typename F>
-void PerfettoWriter::PutEvent(uint64_t track, Tsc at, int32_t type, F add) {
-  std::string packet;
-  Message<PacketField> message(packet);
-  message.add_uint64(PacketField::kTimestamp, Time(at));
-  message.add_uint32(PacketField::kSequence, kSequenceNumber);
-  message.add_uint32(PacketField::kFlags, kNeedsState);
-  {
-    Message<EventField> event(message, PacketField::kTrackEvent);
-    event.add_enum(EventField::kType, type);
-    event.add_uint64(EventField::kTrack, track);
-    add(event);
-  }
-  PutPacket(packet);
-}
-
 void PerfettoWriter::OnRecord(const trace::Record& record) {
-  if (!zero_) zero_ = record.tsc;
+  packets_.Begin(record.tsc);
   now_ = record.tsc;
   if (const auto mark = trace::DecodeGuestMark(record)) {
     const size_t pcpu = record.pcpu.value;
@@ -176,8 +94,8 @@ void PerfettoWriter::OnNonRecord(const trace::Item& item) {
   now_ = item.record.tsc;
   if (item.kind != trace::ItemKind::kLost) return;
   KnowPcpu(item.record.pcpu);
-  PutSlice(TrackNumber(Part::kPcpuLosses, item.record.pcpu.value),
-           {item.first_lost, item.record.tsc}, fmt::format("{} records lost", item.lost));
+  packets_.PutSlice(TrackNumber(Part::kPcpuLosses, item.record.pcpu.value),
+                    {item.first_lost, item.record.tsc}, fmt::format("{} records lost", item.lost));
 }
 
 void PerfettoWriter::OnGuestMark(const trace::WholeGuestMark& mark) {
@@ -187,23 +105,16 @@ void PerfettoWriter::OnGuestMark(const trace::WholeGuestMark& mark) {
   const bool spans = mark.kind != trace::GuestMarkKind::kInstant;
   if (const auto span = spans ? SpanTrack(domain, text) : std::nullopt) {
     if (mark.kind == trace::GuestMarkKind::kEnd) {
-      return PutEvent(*span, mark.at, kSliceEnd, [](Message<EventField>& /*event*/) {});
+      return packets_.PutEvent(*span, mark.at, kSliceEnd, [](Message<EventField>& /*event*/) {});
     }
-    return PutText(*span, mark.at, kSliceBegin, text);
+    return packets_.PutText(*span, mark.at, kSliceBegin, text);
   }
   const uint64_t track = TrackNumber(Part::kGuestMarks, domain.value);
   if (marking_.insert(domain).second) {
-    PutTrack(track, TrackNumber(Part::kProcess, domain.value), "marks");
+    packets_.PutTrack(track, TrackNumber(Part::kProcess, domain.value), "marks");
   }
-  PutText(track, mark.at, kInstant,
-          spans ? fmt::format("{}: {}", ToString(mark.kind), text) : text);
-}
-
-// Not interned: a guest may choose as many texts as it likes.
-void PerfettoWriter::PutText(uint64_t track, Tsc at, int32_t type, const std::string& text) {
-  PutEvent(track, at, type, [&](Message<EventField>& event) {
-    event.add_string(EventField::kName, Printable(text));
-  });
+  packets_.PutText(track, mark.at, kInstant,
+                   spans ? fmt::format("{}: {}", ToString(mark.kind), text) : text);
 }
 
 std::optional<uint64_t> PerfettoWriter::SpanTrack(DomainId domain, const std::string& text) {
@@ -214,19 +125,20 @@ std::optional<uint64_t> PerfettoWriter::SpanTrack(DomainId domain, const std::st
   if (spans_.size() >= kMaxSpans) return std::nullopt;
   const uint64_t track = TrackNumber(Part::kGuestSpans, spans_.size());
   spans_.emplace(key, track);
-  PutTrack(track, TrackNumber(Part::kProcess, domain.value), Printable(text));
+  packets_.PutTrack(track, TrackNumber(Part::kProcess, domain.value), Printable(text));
   return track;
 }
 
 void PerfettoWriter::OnRunstateInterval(const RunstateInterval& interval) {
   if (IsIdle(interval.vcpu) || interval.range.Empty()) return;
   KnowVcpu(interval.vcpu, interval.vcpu_index);
-  PutSlice(TrackNumber(Part::kRunstates, interval.vcpu_index), interval.range,
-           RunstateName(interval));
+  packets_.PutSlice(TrackNumber(Part::kRunstates, interval.vcpu_index), interval.range,
+                    RunstateName(interval));
   if (interval.state != TimelineState::kRunning) return;
   PutRun(interval);
   KnowPcpu(interval.pcpu);
-  PutSlice(TrackNumber(Part::kPcpu, interval.pcpu.value), interval.range, ToString(interval.vcpu));
+  packets_.PutSlice(TrackNumber(Part::kPcpu, interval.pcpu.value), interval.range,
+                    ToString(interval.vcpu));
 }
 
 void PerfettoWriter::PutRun(const RunstateInterval& interval) {
@@ -254,7 +166,7 @@ void PerfettoWriter::PutSwitch(PcpuId pcpu, Tsc at, std::optional<uint32_t> to) 
     const auto name = [this](uint32_t index) { return ToString(vcpus_[index].ref); };
     const int32_t from_tid = idle ? kIdleTid : TidOf(from->vcpu_index);
     Message<FtraceField> event(bundle, BundleField::kEvent);
-    event.add_uint64(FtraceField::kTimestamp, Time(at));
+    event.add_uint64(FtraceField::kTimestamp, packets_.Time(at));
     event.add_uint32(FtraceField::kPid, static_cast<uint32_t>(from_tid));
     Message<SwitchField> put(event, FtraceField::kSchedSwitch);
     put.add_string(SwitchField::kPrevComm, idle ? std::string(kIdleName) : name(from->vcpu_index));
@@ -277,7 +189,7 @@ void PerfettoWriter::PutBundle(Scheduled& scheduled) {
   message.add_uint32(PacketField::kSequence, kSequenceNumber);
   message.add_message(PacketField::kFtraceEvents, scheduled.bundle);
   scheduled.bundle.clear();
-  PutPacket(packet);
+  packets_.PutPacket(packet);
 }
 
 void PerfettoWriter::OnSegment(const Segment& segment) {
@@ -288,15 +200,15 @@ void PerfettoWriter::OnSegment(const Segment& segment) {
   const bool exit = segment.kind == SegmentKind::kExit;
   const std::string name = exit ? trace::ExitName(report_.vendor, segment.nested, segment.reason)
                                 : ToString(segment.kind);
-  PutSlice(TrackNumber(Part::kExits, segment.vcpu_index), segment.range, name);
+  packets_.PutSlice(TrackNumber(Part::kExits, segment.vcpu_index), segment.range, name);
   if (segment.kind == SegmentKind::kGuest) return;
-  PutSlice(TrackNumber(Part::kPcpuExits, segment.pcpu.value), segment.range, name);
+  packets_.PutSlice(TrackNumber(Part::kPcpuExits, segment.pcpu.value), segment.range, name);
 }
 
 void PerfettoWriter::OnMark(const Mark& mark) {
   if (IsIdle(mark.vcpu)) return;
   KnowVcpu(mark.vcpu, mark.vcpu_index);
-  PutInstant(TrackNumber(Part::kMarks, mark.vcpu_index), mark.tsc, MarkName(mark));
+  packets_.PutInstant(TrackNumber(Part::kMarks, mark.vcpu_index), mark.tsc, MarkName(mark));
 }
 
 void PerfettoWriter::OnState(const VcpuTrack& vcpu, TimelineState before) {
@@ -319,7 +231,7 @@ void PerfettoWriter::OnState(const VcpuTrack& vcpu, TimelineState before) {
   const uint64_t track = TrackNumber(Part::kRunnable, 0);
   if (!counts_runnable_) PutRunnableTrack(track);
   runnable_ += change;
-  PutEvent(track, now_, kCounter, [this](Message<EventField>& event) {
+  packets_.PutEvent(track, now_, kCounter, [this](Message<EventField>& event) {
     event.add_int64(EventField::kCounterValue, std::max<int64_t>(runnable_, 0));
   });
 }
@@ -335,7 +247,7 @@ void PerfettoWriter::PutRunnableTrack(uint64_t track) {
     Message<CounterField> counter(put, TrackField::kCounter);
     counter.add_string(CounterField::kUnitName, "vCPUs");
   }
-  PutPacket(packet);
+  packets_.PutPacket(packet);
 }
 
 uint32_t PerfettoWriter::IndexOf(VcpuRef vcpu) {
@@ -356,84 +268,27 @@ void PerfettoWriter::KnowVcpu(VcpuRef ref, uint32_t index) {
   const uint64_t process = TrackNumber(Part::kProcess, ref.domain.value);
   const uint32_t pid = kFirstPid + ref.domain.value;
   if (domains_.insert(ref.domain).second) {
-    PutProcess(process, pid, DomainLabel(ref.domain, report_.domain_name(ref.domain)));
+    packets_.PutProcess(process, pid, DomainLabel(ref.domain, report_.domain_name(ref.domain)));
   }
   const uint64_t thread = TrackNumber(Part::kThread, index);
-  PutThread(thread, pid, kFirstTid + index, ToString(ref));
-  PutTrack(TrackNumber(Part::kRunstates, index), thread, "runstates");
-  PutTrack(TrackNumber(Part::kExits, index), thread, "guest and exits");
-  PutTrack(TrackNumber(Part::kMarks, index), thread, "hypercalls and traps");
+  packets_.PutThread(thread, pid, kFirstTid + index, ToString(ref));
+  packets_.PutTrack(TrackNumber(Part::kRunstates, index), thread, "runstates");
+  packets_.PutTrack(TrackNumber(Part::kExits, index), thread, "guest and exits");
+  packets_.PutTrack(TrackNumber(Part::kMarks, index), thread, "hypercalls and traps");
 }
 
 void PerfettoWriter::KnowPcpu(PcpuId pcpu) {
   const uint64_t process = TrackNumber(Part::kProcess, kPcpusPid);
-  if (pcpus_.empty()) PutProcess(process, kPcpusPid, "pCPUs");
+  if (pcpus_.empty()) packets_.PutProcess(process, kPcpusPid, "pCPUs");
   if (pcpu.value >= pcpus_.size()) pcpus_.resize(size_t{pcpu.value} + 1);
   if (pcpus_[pcpu.value]) return;
   pcpus_[pcpu.value] = true;
-  PutTrack(TrackNumber(Part::kPcpu, pcpu.value), process, fmt::format("pCPU {}", pcpu.value));
-  PutTrack(TrackNumber(Part::kPcpuExits, pcpu.value), process,
-           fmt::format("pCPU {}: exits", pcpu.value));
-  PutTrack(TrackNumber(Part::kPcpuLosses, pcpu.value), process,
-           fmt::format("pCPU {}: lost", pcpu.value));
-}
-
-void PerfettoWriter::PutTrack(uint64_t track, uint64_t parent, std::string_view name) {
-  std::string packet;
-  Message<PacketField> message(packet);
-  message.add_uint32(PacketField::kSequence, kSequenceNumber);
-  {
-    Message<TrackField> put(message, PacketField::kTrack);
-    put.add_uint64(TrackField::kUuid, track);
-    put.add_uint64(TrackField::kParent, parent);
-    put.add_string(TrackField::kName, std::string(name));
-  }
-  PutPacket(packet);
-}
-
-void PerfettoWriter::PutProcess(uint64_t track, uint32_t pid, const std::string& name) {
-  std::string packet;
-  Message<PacketField> message(packet);
-  message.add_uint32(PacketField::kSequence, kSequenceNumber);
-  {
-    Message<TrackField> put(message, PacketField::kTrack);
-    put.add_uint64(TrackField::kUuid, track);
-    Message<ProcessField> process(put, TrackField::kProcess);
-    process.add_int32(ProcessField::kPid, static_cast<int32_t>(pid));
-    process.add_string(ProcessField::kName, Printable(name));
-  }
-  PutPacket(packet);
-}
-
-void PerfettoWriter::PutThread(uint64_t track, uint32_t pid, uint32_t tid,
-                               const std::string& name) {
-  std::string packet;
-  Message<PacketField> message(packet);
-  message.add_uint32(PacketField::kSequence, kSequenceNumber);
-  {
-    Message<TrackField> put(message, PacketField::kTrack);
-    put.add_uint64(TrackField::kUuid, track);
-    Message<ThreadField> thread(put, TrackField::kThread);
-    thread.add_int32(ThreadField::kPid, static_cast<int32_t>(pid));
-    thread.add_int32(ThreadField::kTid, static_cast<int32_t>(tid));
-    thread.add_string(ThreadField::kName, Printable(name));
-  }
-  PutPacket(packet);
-}
-
-void PerfettoWriter::PutSlice(uint64_t track, TscRange range, std::string_view name) {
-  const uint64_t number = NameNumber(name);
-  PutEvent(track, range.begin, kSliceBegin, [number](Message<EventField>& event) {
-    event.add_uint64(EventField::kNameIid, number);
-  });
-  PutEvent(track, range.end, kSliceEnd, [](Message<EventField>& /*event*/) {});
-}
-
-void PerfettoWriter::PutInstant(uint64_t track, Tsc at, std::string_view name) {
-  const uint64_t number = NameNumber(name);
-  PutEvent(track, at, kInstant, [number](Message<EventField>& event) {
-    event.add_uint64(EventField::kNameIid, number);
-  });
+  packets_.PutTrack(TrackNumber(Part::kPcpu, pcpu.value), process,
+                    fmt::format("pCPU {}", pcpu.value));
+  packets_.PutTrack(TrackNumber(Part::kPcpuExits, pcpu.value), process,
+                    fmt::format("pCPU {}: exits", pcpu.value));
+  packets_.PutTrack(TrackNumber(Part::kPcpuLosses, pcpu.value), process,
+                    fmt::format("pCPU {}: lost", pcpu.value));
 }
 
 void PerfettoWriter::OnPlaced(const PlacedSample& placed) {
@@ -442,10 +297,11 @@ void PerfettoWriter::OnPlaced(const PlacedSample& placed) {
   if (!instant) {
     if (!vcpus_[index].drained) {
       vcpus_[index].drained = true;
-      PutThread(TrackNumber(Part::kDrained, index), kFirstPid + placed.vcpu.domain.value,
-                kFirstDrainedTid + index, fmt::format("{} (drained)", ToString(placed.vcpu)));
-      PutTrack(TrackNumber(Part::kBrackets, index), TrackNumber(Part::kDrained, index),
-               "drain intervals of samples");
+      packets_.PutThread(TrackNumber(Part::kDrained, index), kFirstPid + placed.vcpu.domain.value,
+                         kFirstDrainedTid + index,
+                         fmt::format("{} (drained)", ToString(placed.vcpu)));
+      packets_.PutTrack(TrackNumber(Part::kBrackets, index), TrackNumber(Part::kDrained, index),
+                        "drain intervals of samples");
     }
     if (vcpus_[index].bracket != placed.when) {
       PutBracket(index);
@@ -456,7 +312,8 @@ void PerfettoWriter::OnPlaced(const PlacedSample& placed) {
   const uint64_t stack = StackNumber(placed);
   std::string packet;
   Message<PacketField> message(packet);
-  message.add_uint64(PacketField::kTimestamp, Time(instant ? placed.when.begin : placed.when.end));
+  message.add_uint64(PacketField::kTimestamp,
+                     packets_.Time(instant ? placed.when.begin : placed.when.end));
   message.add_uint32(PacketField::kSequence, kSequenceNumber);
   message.add_uint32(PacketField::kFlags, kNeedsState);
   {
@@ -470,28 +327,17 @@ void PerfettoWriter::OnPlaced(const PlacedSample& placed) {
     sample.add_uint64(SampleField::kCallstack, stack);
     sample.add_enum(SampleField::kMode, CpuMode(placed.vcpu.domain, placed.mode()));
   }
-  PutPacket(packet);
+  packets_.PutPacket(packet);
 }
 
 // Puts the bracket of a vCPU. The brackets of one buffer follow each other.
 void PerfettoWriter::PutBracket(uint32_t index) {
   Vcpu& vcpu = vcpus_[index];
   if (vcpu.samples > 0) {
-    PutSlice(TrackNumber(Part::kBrackets, index), vcpu.bracket,
-             fmt::format("{} samples", vcpu.samples));
+    packets_.PutSlice(TrackNumber(Part::kBrackets, index), vcpu.bracket,
+                      fmt::format("{} samples", vcpu.samples));
   }
   vcpu.samples = 0;
-}
-
-uint64_t PerfettoWriter::NameNumber(std::string_view name) {
-  const auto [at, is_new] = names_.try_emplace(Printable(name), names_.size() + 1);
-  if (is_new) {
-    Message<InternedField> interned(interned_);
-    Message<TextField> text(interned, InternedField::kEventNames);
-    text.add_uint64(TextField::kIid, at->second);
-    text.add_string(TextField::kText, at->first);
-  }
-  return at->second;
 }
 
 uint64_t PerfettoWriter::FrameNumber(const StackFrame& frame) {
@@ -500,7 +346,7 @@ uint64_t PerfettoWriter::FrameNumber(const StackFrame& frame) {
   const bool is_code =
       frame.kind == StackFrame::Kind::kFunction || frame.kind == StackFrame::Kind::kInlined;
   const std::string path = is_code ? resolver_.Describe(frame.function).image : "[exit]";
-  Message<InternedField> interned(interned_);
+  Message<InternedField> interned(packets_.interned());
   const auto put_text = [&](InternedField field, uint64_t number, const std::string& words) {
     Message<TextField> text(interned, field);
     text.add_uint64(TextField::kIid, number);
@@ -534,7 +380,7 @@ uint64_t PerfettoWriter::StackNumber(const PlacedSample& placed) {
     std::vector<uint64_t> frames;
     for (const StackFrame& frame : stacks_.at(number)) frames.push_back(FrameNumber(frame));
     std::ranges::reverse(frames);  // Perfetto has the outermost frame first
-    Message<InternedField> interned(interned_);
+    Message<InternedField> interned(packets_.interned());
     Message<CallstackField> put(interned, InternedField::kCallstacks);
     put.add_uint64(CallstackField::kIid, uint64_t{number} + 1);
     for (const uint64_t frame : frames) put.add_uint64(CallstackField::kFrames, frame);
@@ -542,27 +388,7 @@ uint64_t PerfettoWriter::StackNumber(const PlacedSample& placed) {
   return uint64_t{number} + 1;
 }
 
-void PerfettoWriter::PutPacket(std::string_view packet) {
-  std::string whole(packet);
-  if (!interned_.empty()) {
-    // Interned data is new only before a packet that refers to it, and all such packets are on the
-    // same sequence.
-    Message<PacketField> message(whole);
-    message.add_message(PacketField::kInterned, interned_);
-    interned_.clear();
-  }
-  Message<TraceField> trace(out_);
-  trace.add_message(TraceField::kPacket, whole);
-  Flush(kChunkBytes);
-}
-
-void PerfettoWriter::Flush(size_t min_bytes) {
-  if (out_.size() < min_bytes || out_.empty()) return;
-  if (status_.ok()) status_ = sink_(out_);
-  out_.clear();
-}
-
-absl::Status PerfettoWriter::Finish() {
+void PerfettoWriter::EndTrace() {
   for (uint32_t index = 0; index < vcpus_.size(); ++index) {
     if (vcpus_[index].known) PutBracket(index);
   }
@@ -572,8 +398,6 @@ absl::Status PerfettoWriter::Finish() {
     if (scheduled.run) PutSwitch(PcpuId{pcpu}, scheduled.run->end, std::nullopt);
     PutBundle(scheduled);
   }
-  Flush(1);
-  return status_;
 }
 
 }  // namespace xenoscope::report

@@ -30,6 +30,7 @@
 #include "base/tsc.h"
 #include "correlate/pipeline_observer.h"
 #include "correlate/stacks.h"
+#include "report/export/perfetto_packets.h"
 #include "report/profile/profile_view.h"
 #include "trace/guest_mark_texts.h"
 
@@ -45,13 +46,10 @@ class PerfettoWriter final : public correlate::PipelineObserver {
   // the thread ids for samples with brackets begin here
   static constexpr uint32_t kFirstDrainedTid = 300'000;
 
-  // Takes the next bytes of the file.
-  using Sink = std::function<absl::Status(std::string_view)>;
-
   // The report and the resolver must outlive the writer. The report must have clock, vendor and
   // names before the first item. `stacks` says what their frames are.
   PerfettoWriter(const ProfileReport& report, Resolver& resolver, correlate::StackOptions stacks,
-                 Sink sink);
+                 PerfettoPackets::Sink sink);
 
   [[nodiscard]] bool Wants(trace::Event event) const override {
     return event == trace::Event::kGuest || trace::Crosses(event);
@@ -65,9 +63,16 @@ class PerfettoWriter final : public correlate::PipelineObserver {
                 correlate::ContextTime /*time*/) override {}
 
   // Returns the sink's first error.
-  absl::Status status() const override { return status_; }
+  absl::Status status() const override { return packets_.status(); }
+  // Puts what is left of the trace, when it has ended. Other packets may follow.
+  void EndTrace();
   // Writes the rest. The caller calls it once, at the end. Errors: as status().
-  absl::Status Finish();
+  absl::Status Finish() { return packets_.Finish(); }
+
+  // Takes other packets of the file, which come between EndTrace and Finish.
+  PerfettoPackets& packets() { return packets_; }
+  // Returns the track of a vCPU.
+  uint64_t TrackOf(VcpuRef vcpu) { return TrackNumber(Part::kThread, IndexOf(vcpu)); }
 
  private:
   // The kinds of tracks that a vCPU or pCPU has. The number of a track is made of the kind and the
@@ -122,38 +127,20 @@ class PerfettoWriter final : public correlate::PipelineObserver {
   void OnGuestMark(const trace::WholeGuestMark& mark);
   // Returns the track of what marks of this text begin and end; nothing if there are too many.
   std::optional<uint64_t> SpanTrack(DomainId domain, const std::string& text);
-  uint64_t Time(Tsc tsc) const;
   static uint64_t TrackNumber(Part part, uint64_t of);
   uint32_t IndexOf(VcpuRef vcpu);
   void KnowVcpu(VcpuRef ref, uint32_t index);
   void KnowPcpu(PcpuId pcpu);
-  void PutTrack(uint64_t track, uint64_t parent, std::string_view name);
-  void PutProcess(uint64_t track, uint32_t pid, const std::string& name);
-  void PutThread(uint64_t track, uint32_t pid, uint32_t tid, const std::string& name);
   void PutRunnableTrack(uint64_t track);
-  // Puts an event of `type`. `add(message)` adds the other fields.
-  template <typename F>
-  void PutEvent(uint64_t track, Tsc at, int32_t type, F add);
-  void PutSlice(uint64_t track, TscRange range, std::string_view name);
-  void PutInstant(uint64_t track, Tsc at, std::string_view name);
-  void PutText(uint64_t track, Tsc at, int32_t type, const std::string& text);
   void PutBracket(uint32_t index);
-  uint64_t NameNumber(std::string_view name);
   uint64_t StackNumber(const correlate::PlacedSample& placed);
   uint64_t FrameNumber(const correlate::StackFrame& frame);
-  void PutPacket(std::string_view packet);
-  void Flush(size_t min_bytes);
 
   const ProfileReport& report_;
   Resolver& resolver_;
-  Sink sink_;
-  absl::Status status_;
+  PerfettoPackets packets_;
   Tsc now_;  // the time of the last item
   correlate::Stacks stacks_;
-  std::optional<Tsc> zero_;
-  std::string out_;
-  std::string interned_;  // the InternedData for the next packet
-  absl::flat_hash_map<std::string, uint64_t> names_;
   absl::flat_hash_map<std::string, uint64_t> functions_;
   absl::flat_hash_map<std::string, uint64_t> mappings_;
   absl::flat_hash_map<correlate::StackFrame, uint64_t> frames_;

@@ -1,0 +1,40 @@
+// Receives what threads do, interval by interval, for views that show it over time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "base/ids.h"
+#include "base/tsc.h"
+
+namespace xenoscope::guests {
+
+enum class ThreadState : uint8_t;
+
+// A thread in one state.
+struct ThreadInterval {
+  DomainId domain;
+  size_t thread = 0;            // index
+  std::optional<uint32_t> cpu;  // where its kernel had put it, if that is what the state says
+  TscRange range;
+  ThreadState state{};
+};
+
+struct ThreadWakeup {
+  DomainId domain;
+  size_t waker = 0;  // index; it ran, or an interrupt stopped it
+  size_t woken = 0;
+  Tsc at;
+};
+
+class ThreadObserver {
+ public:
+  virtual ~ThreadObserver() = default;
+  // Receives the intervals of a thread in their order, each at its end. What a kernel claims may
+  // contradict itself: they may overlap then. An interval on a vCPU may have several parts.
+  virtual void OnInterval(const ThreadInterval& interval) = 0;
+  virtual void OnWakeup(const ThreadWakeup& wakeup) = 0;
+};
+
+}  // namespace xenoscope::guests

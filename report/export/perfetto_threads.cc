@@ -1,0 +1,193 @@
+#include "report/export/perfetto_threads.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "guests/threads/container_name.h"
+#include "report/markup.h"
+
+namespace xenoscope::report {
+namespace {
+
+using guests::GuestProcess;
+using guests::GuestThread;
+using guests::ThreadState;
+using perfetto::EventField;
+using perfetto::kInstant;
+using perfetto::kSliceBegin;
+using perfetto::kSliceEnd;
+using perfetto::Message;
+
+// Apart from PerfettoWriter's tracks, which are the number of a kind times 2^32, and below 2^36.
+constexpr uint64_t kFirstProcessTrack = uint64_t{1} << 40;
+constexpr uint64_t kFirstThreadTrack = uint64_t{2} << 40;
+constexpr uint64_t kFirstVcpuTrack = uint64_t{3} << 40;
+
+// What a slice is called. VM exits are on the track of the vCPU.
+const char* SliceName(ThreadState state) {
+  switch (state) {
+    case ThreadState::kGuest:
+    case ThreadState::kXen:
+      return "running";
+    case ThreadState::kStolen:
+      return "stolen";
+    case ThreadState::kHalted:
+      return "halted";
+    case ThreadState::kUntraced:
+      return "untraced";
+    case ThreadState::kVcpuLost:
+      return "trace lost";
+    case ThreadState::kWoken:
+      return "woken";
+    case ThreadState::kPreempted:
+      return "preempted";
+    case ThreadState::kSleeping:
+      return "sleeping";
+    case ThreadState::kUninterruptible:
+      return "uninterruptible";
+    case ThreadState::kLost:
+      break;
+  }
+  return "events lost";
+}
+
+std::string NumberedName(const std::string& name, uint32_t number) {
+  return number == 0 ? name : fmt::format("{} ({})", name, number);
+}
+
+}  // namespace
+
+PerfettoThreads::PerfettoThreads(std::span<const guests::ThreadStates> named,
+                                 PerfettoPackets& packets,
+                                 std::function<std::string(DomainId)> label,
+                                 std::function<uint64_t(VcpuRef)> vcpu_track)
+    : packets_(packets), label_(std::move(label)), vcpu_track_(std::move(vcpu_track)) {
+  domains_.reserve(named.size());
+  for (const guests::ThreadStates& states : named) {
+    Domain& domain = domains_.emplace_back();
+    domain.states = &states;
+    domain.threads.resize(states.threads().size());
+    domain.vcpus.resize(states.vcpus().size());
+  }
+}
+
+PerfettoThreads::Domain* PerfettoThreads::Find(DomainId id) {
+  const auto found =
+      std::ranges::find(domains_, id, [](const Domain& domain) { return domain.states->domain(); });
+  return found == domains_.end() ? nullptr : &*found;
+}
+
+uint32_t PerfettoThreads::PidOf(Domain& domain, size_t process) {
+  const auto [found, is_new] = domain.pids.try_emplace(process, kFirstPid + processes_);
+  if (!is_new) return found->second;
+  const GuestProcess& described = domain.states->processes()[process];
+  const std::string container = guests::ContainerName(described.cgroup);
+  const std::string name =
+      process == 0 ? "[other threads]" : NumberedName(described.name, described.pid);
+  packets_.PutProcess(kFirstProcessTrack + processes_++, found->second,
+                      fmt::format("{}{}{}: {}", label_(domain.states->domain()),
+                                  container.empty() ? "" : ", ", container, name));
+  return found->second;
+}
+
+uint64_t PerfettoThreads::TrackOf(Domain& domain, size_t thread) {
+  uint64_t& track = domain.threads[thread].track;
+  if (track != 0) return track;
+  const GuestThread& described = domain.states->threads()[thread];
+  const uint32_t pid = PidOf(domain, described.process);
+  track = kFirstThreadTrack + tracks_;
+  packets_.PutThread(track, pid, kFirstTid + tracks_++,
+                     NumberedName(described.name, described.tid));
+  return track;
+}
+
+void PerfettoThreads::OnInterval(const guests::ThreadInterval& interval) {
+  Domain* const domain = Find(interval.domain);
+  if (domain == nullptr || interval.thread >= domain->threads.size()) return;
+  if (interval.cpu) Run(*domain, *interval.cpu, interval.thread, interval.range);
+  // The idle threads' states are those of their vCPUs.
+  if (domain->states->threads()[interval.thread].tid == 0) return;
+  Thread& thread = domain->threads[interval.thread];
+  const TscRange range{std::max(interval.range.begin, thread.end), interval.range.end};
+  if (range.Empty()) return;
+  const char* const name = SliceName(interval.state);
+  thread.end = range.end;
+  if (thread.open && thread.open->second == name && thread.open->first.end == range.begin) {
+    thread.open->first.end = range.end;
+    return;
+  }
+  PutState(*domain, interval.thread);
+  thread.open.emplace(range, name);
+}
+
+void PerfettoThreads::PutState(Domain& domain, size_t index) {
+  Thread& thread = domain.threads[index];
+  if (!thread.open) return;
+  const uint64_t track = TrackOf(domain, index);
+  const auto& [range, name] = *thread.open;
+  const uint64_t number = packets_.NameNumber(name);
+  const bool is_woken = name == SliceName(ThreadState::kWoken);
+  const uint64_t flow = is_woken ? std::exchange(thread.woken_by, 0) : 0;
+  packets_.PutEvent(track, range.begin, kSliceBegin, [&](Message<EventField>& event) {
+    event.add_uint64(EventField::kNameIid, number);
+    if (flow != 0) event.add_fixed64(EventField::kEndedFlows, flow);
+  });
+  packets_.PutEvent(track, range.end, kSliceEnd, [](Message<EventField>& /*event*/) {});
+  thread.open.reset();
+}
+
+void PerfettoThreads::Run(Domain& domain, uint32_t cpu, size_t thread, TscRange range) {
+  if (cpu >= domain.vcpus.size()) return;
+  Vcpu& vcpu = domain.vcpus[cpu];
+  if (vcpu.open && vcpu.thread == thread && vcpu.range.end == range.begin) {
+    vcpu.range.end = range.end;
+    return;
+  }
+  PutOnVcpu(domain, cpu);
+  vcpu.open = domain.states->threads()[thread].tid != 0;
+  vcpu.thread = thread;
+  vcpu.range = range;
+}
+
+void PerfettoThreads::PutOnVcpu(Domain& domain, uint32_t cpu) {
+  Vcpu& vcpu = domain.vcpus[cpu];
+  if (!vcpu.open) return;
+  vcpu.open = false;
+  const VcpuRef ref{domain.states->domain(), VcpuId{cpu}};
+  if (vcpu.track == 0) {
+    vcpu.track = kFirstVcpuTrack + (uint64_t{ref.domain.value} << 16) + cpu;
+    packets_.PutTrack(vcpu.track, vcpu_track_(ref), "threads");
+  }
+  const GuestThread& thread = domain.states->threads()[vcpu.thread];
+  packets_.PutText(vcpu.track, vcpu.range.begin, kSliceBegin,
+                   NumberedName(thread.name, thread.tid));
+  packets_.PutEvent(vcpu.track, vcpu.range.end, kSliceEnd, [](Message<EventField>& /*event*/) {});
+}
+
+void PerfettoThreads::OnWakeup(const guests::ThreadWakeup& wakeup) {
+  Domain* const domain = Find(wakeup.domain);
+  if (domain == nullptr || std::max(wakeup.waker, wakeup.woken) >= domain->threads.size()) return;
+  const GuestThread& waker = domain->states->threads()[wakeup.waker];
+  if (waker.tid == 0) return;
+  // What the thread did before is written first, so that the flow is that of its next slice.
+  PutState(*domain, wakeup.woken);
+  const uint64_t flow = ++flows_;
+  domain->threads[wakeup.woken].woken_by = flow;
+  const GuestThread& woken = domain->states->threads()[wakeup.woken];
+  packets_.PutEvent(
+      TrackOf(*domain, wakeup.waker), wakeup.at, kInstant, [&](Message<EventField>& event) {
+        event.add_string(EventField::kName,
+                         Printable(fmt::format("wakes {}", NumberedName(woken.name, woken.tid))));
+        event.add_fixed64(EventField::kFlows, flow);
+      });
+}
+
+void PerfettoThreads::Finish() {
+  for (Domain& domain : domains_) {
+    for (size_t i = 0; i < domain.threads.size(); ++i) PutState(domain, i);
+    for (uint32_t cpu = 0; cpu < domain.vcpus.size(); ++cpu) PutOnVcpu(domain, cpu);
+  }
+}
+
+}  // namespace xenoscope::report
