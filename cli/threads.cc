@@ -1,6 +1,7 @@
 // `xenoscope threads`: which threads of dom0 and guests ran, and what they waited for.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -11,8 +12,10 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/instant.h"
 #include "cli/kernel_traces.h"
 #include "cli/output.h"
+#include "cli/thread_path.h"
 #include "cli/trace_options.h"
 #include "guests/threads/follow_threads.h"
 #include "guests/threads/thread_states.h"
@@ -24,6 +27,7 @@
 #include "report/terminal.h"
 #include "report/threads/thread_exits_view.h"
 #include "report/threads/threads_view.h"
+#include "trace/probe.h"
 
 namespace xenoscope::cli {
 namespace {
@@ -35,6 +39,9 @@ struct Options {
   size_t limit = 40;
   bool culprits = false;
   bool exits = false;
+  std::string path;
+  std::optional<Instant> from;
+  std::optional<Instant> to;
 };
 
 report::ThreadsBy ByOf(const std::string& word) {
@@ -123,6 +130,27 @@ nlohmann::ordered_json Json(const std::vector<guests::ThreadStates>& domains,
   return json;
 }
 
+absl::Status ShowPath(const Options& options, const recording::Recording& recording,
+                      const std::optional<profile::TraceInput>& input,
+                      const KernelTraces& kernels) {
+  const trace::TraceFile* const xen = input ? &input->trace : nullptr;
+  const Clock clock = options.trace.clock.value_or(recording.clock());
+  const recording::RecordingInfo& info = recording.info();
+  PathRequest request{.thread = options.path, .range = {}, .format = options.format};
+  Tsc zero = info.started;
+  if (xen != nullptr) zero = trace::ProbeTrace(*xen).first_tsc.value_or(zero);
+  XENOSCOPE_ASSIGN_OR_RETURN(request.range,
+                             RangeOf(options.from, options.to, {zero, clock, &info},
+                                     {info.started, std::max(info.started, info.stopped)}));
+  if (request.range.Empty()) return InvalidError("--to is not after --from");
+  const bool text = options.format == "text";
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      const std::string shown,
+      ThreadPath(request, kernels, xen, info, clock,
+                 {.by = ByOf(options.by), .text = text, .limit = text ? options.limit : 0}));
+  return WriteStdout(shown);
+}
+
 absl::Status ShowThreads(const Options& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const recording::Recording recording,
                              recording::Recording::Open(options.trace.path));
@@ -140,6 +168,7 @@ absl::Status ShowThreads(const Options& options) {
     return NotFoundError("{} has no kernel's events: record with --threads", recording.path());
   }
   for (const guests::KernelClock& clock : kernels.clocks) WarnOfClock(clock, recording.info());
+  if (!options.path.empty()) return ShowPath(options, recording, input, kernels);
   std::vector<guests::ThreadStates> domains = ThreadsOf(kernels);
   XENOSCOPE_RETURN_IF_ERROR(guests::FollowThreads(domains, input ? &input->trace : nullptr));
   const recording::RecordingInfo& info = recording.info();
@@ -184,6 +213,20 @@ void AddThreads(Command program, CommandAction& run) {
                "subreason, with their time (HVM, PVH); a PV guest's hypercalls and traps, of which "
                "the trace has no end, with their number")
       .Excludes("--culprits");
+  command
+      .AddOption("--path", options->path,
+                 "Instead of all threads, show on what one waited: its critical path. While it "
+                 "sleeps, the path is that of the thread of its domain that woke it")
+      .ValueName("DOMAIN/TID")
+      .Excludes("--culprits")
+      .Excludes("--exits");
+  command.AddWordOption(
+      "--from",
+      [options](const std::string& text) { options->from = ParseInstant("--from", text); },
+      std::string("With --path: begin; default: that of the recording: ") + kInstantHelp);
+  command.AddWordOption(
+      "--to", [options](const std::string& text) { options->to = ParseInstant("--to", text); },
+      "With --path: end (not included), as --from");
   command.AddOption("--limit", options->limit, "Show at most this many rows as text; 0: all")
       .ShowDefault();
   command.AddOption("--format", options->format, "Output format: text, json or csv")
@@ -193,8 +236,14 @@ void AddThreads(Command program, CommandAction& run) {
       "Example:\n"
       "  xenoscope record --threads -o web.xeno -- sleep 10\n"
       "  xenoscope threads web.xeno --by process\n"
-      "  xenoscope threads web.xeno --exits --by container    # hypercalls, page faults, I/O, ...");
-  command.SetCallback([options, &run] { run = [options] { return ShowThreads(*options); }; });
+      "  xenoscope threads web.xeno --exits --by container    # hypercalls, page faults, I/O, ...\n"
+      "  xenoscope threads web.xeno --path web1/1234 --from 2.5 --to 2.6");
+  command.SetCallback([options, &run] {
+    if (options->path.empty() && (options->from || options->to)) {
+      ThrowUsageError(options->from ? "--from" : "--to", "goes with --path only");
+    }
+    run = [options] { return ShowThreads(*options); };
+  });
 }
 
 }  // namespace xenoscope::cli

@@ -23,9 +23,12 @@ struct ThreadInterval {
 
 struct ThreadWakeup {
   DomainId domain;
-  size_t waker = 0;  // index; it ran, or an interrupt stopped it
+  size_t waker = 0;  // index; it ran
   size_t woken = 0;
   Tsc at;
+  // An interrupt stopped the waker, and woke the thread. Not all interrupts are recorded: that of a
+  // processor's own timer is not.
+  bool by_interrupt = false;
 };
 
 class ThreadObserver {

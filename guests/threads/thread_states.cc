@@ -112,6 +112,12 @@ void ThreadStates::Take(const VcpuState& state) {
     case KernelEventKind::kMigrate:
       OnMigrate(event, at);
       break;
+    case KernelEventKind::kIrqEntry:
+    case KernelEventKind::kSoftirqEntry:
+    case KernelEventKind::kIrqExit:
+    case KernelEventKind::kSoftirqExit:
+      OnInterrupt(cursor.cpu(), event.kind);
+      break;
     case KernelEventKind::kCgroupAttach:
     case KernelEventKind::kCgroupTransfer: {
       const size_t process = threads_[ThreadOf(event.thread)].process;
@@ -282,6 +288,7 @@ void ThreadStates::OnSwitch(uint32_t cpu, const KernelEvent& event, const VcpuSt
   if (event.next != 0) thread.name = event.name.substr(0, kMaxName);
   vcpu.thread = after;
   vcpu.switched = at;
+  vcpu.in_irq = vcpu.in_softirq = false;  // no interrupt does that; their exits may be lost
 }
 
 void ThreadStates::OnWaking(uint32_t cpu, const KernelEvent& event, Tsc at) {
@@ -297,7 +304,15 @@ void ThreadStates::OnWaking(uint32_t cpu, const KernelEvent& event, Tsc at) {
   Enter(thread, ThreadState::kWoken, at);
   EnterQueue(thread, event.number, at);
   const std::optional<size_t> waker = ThreadOn(cpu);
-  if (observer_ != nullptr && waker) observer_->OnWakeup({domain(), *waker, thread, at});
+  if (observer_ != nullptr && waker) {
+    const VcpuTrack& vcpu = vcpu_tracks_[cpu];
+    const bool is_idle = threads_[*waker].tid == 0;  // it wakes nobody by itself
+    observer_->OnWakeup({.domain = domain(),
+                         .waker = *waker,
+                         .woken = thread,
+                         .at = at,
+                         .by_interrupt = is_idle || vcpu.in_irq || vcpu.in_softirq});
+  }
   if (threads_[thread].name.empty()) threads_[thread].name = event.name.substr(0, kMaxName);
 }
 
@@ -322,6 +337,14 @@ void ThreadStates::OnNewTask(const KernelEvent& event, Tsc at) {
   }
   const size_t thread = NewThread(event.thread, process, event.name);
   Enter(thread, ThreadState::kWoken, at);
+}
+
+void ThreadStates::OnInterrupt(uint32_t cpu, KernelEventKind kind) {
+  VcpuTrack& vcpu = vcpu_tracks_[cpu];
+  if (kind == KernelEventKind::kIrqEntry) vcpu.in_irq = true;
+  if (kind == KernelEventKind::kIrqExit) vcpu.in_irq = false;
+  if (kind == KernelEventKind::kSoftirqEntry) vcpu.in_softirq = true;
+  if (kind == KernelEventKind::kSoftirqExit) vcpu.in_softirq = false;
 }
 
 void ThreadStates::OnRename(const KernelEvent& event) {

@@ -162,6 +162,9 @@ class ThreadStates {
     size_t thread = kNone;  // the thread on it; kNone: not known
     Tsc accounted;          // up to here
     Tsc switched;           // when `thread` was put on it
+    // An interrupt, or what one left to do, has stopped `thread`.
+    bool in_irq = false;
+    bool in_softirq = false;
   };
 
   [[nodiscard]] Tsc HostTime(uint64_t tsc) const {
@@ -192,6 +195,7 @@ class ThreadStates {
   void OnWaking(uint32_t cpu, const KernelEvent& event, Tsc at);
   void OnMigrate(const KernelEvent& event, Tsc at);
   void OnNewTask(const KernelEvent& event, Tsc at);
+  void OnInterrupt(uint32_t cpu, KernelEventKind kind);
   void OnRename(const KernelEvent& event);
   // Checks that the threads' times in Xen are those by reason.
   [[nodiscard]] absl::Status CheckInXen() const;

@@ -202,6 +202,10 @@ absl::Status AddWaits(const guests::ThreadStates& domain,
 
 }  // namespace
 
+const char* StateTitle(ThreadState state) {
+  return std::ranges::find(kStates, state, &StateColumn::state)->title;
+}
+
 Table ThreadsTable(std::span<const guests::ThreadStates> domains,
                    const std::function<std::string(DomainId)>& name_of, Clock clock,
                    const ThreadsOptions& options) {

@@ -17,6 +17,9 @@ namespace xenoscope::report {
 // What a row stands for.
 enum class ThreadsBy : uint8_t { kThread, kProcess, kContainer, kDomain };
 
+// "stolen": what tables call the state.
+[[nodiscard]] const char* StateTitle(guests::ThreadState state);
+
 struct ThreadsOptions {
   ThreadsBy by = ThreadsBy::kThread;
   // For text: columns in which nothing is are left out, and there are footers.
