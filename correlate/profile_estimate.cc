@@ -8,6 +8,7 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "base/error.h"
 
 namespace xenoscope::correlate {
@@ -42,14 +43,20 @@ void MoveTransitions(ProfileSums& sums) {
   }
 }
 
-// Gives switches without a sample back to the time of their vCPU: samples of guests alone say
+// Gives switches without a sample back to the time of their PV vCPU: samples of guests alone say
 // nothing of Xen, of few samples none may be there, and of switches from domains that are not
-// sampled there are none.
+// sampled there are none. What an HVM vCPU runs before its first exit is in the same context, and
+// knows nothing of switches.
 void ReturnUnsampledSwitches(std::vector<Stratum>& strata) {
   using Key = std::tuple<uint32_t, VcpuRef, Context>;
+  absl::flat_hash_set<std::pair<uint32_t, VcpuRef>> hvm;
+  for (const Stratum& stratum : strata) {
+    if (stratum.context.kind == ContextKind::kGuest) hvm.emplace(stratum.host, stratum.vcpu);
+  }
   absl::flat_hash_map<Key, Stratum*> running;
   for (Stratum& stratum : strata) {
     if (stratum.context.kind != ContextKind::kRunning) continue;
+    if (hvm.contains({stratum.host, stratum.vcpu})) continue;
     running[{stratum.host, stratum.vcpu, stratum.context}] = &stratum;
   }
   for (Stratum& stratum : strata) {

@@ -160,6 +160,23 @@ TEST_F(ProfileTest, SwitchesFromDomainsWithoutSamplesAreNotOfTheOthers) {
               UnorderedElementsAre("rest 600", "switch 300", "unsampled 100"));
 }
 
+// Before its first exit an HVM vCPU only runs, as a PV one does. That is no place for switches of
+// the time after it.
+TEST_F(ProfileTest, SwitchesOfHvmVcpusAreNotOfTheTimeBeforeTheirFirstExit) {
+  constexpr Context kRunning{ContextKind::kRunning};
+  Profile profile({{Dimension::kExit}, true, 0}, resolver_);
+  profile.OnTraced(kD2, kRunning, {10});
+  profile.OnTraced(kD2, kGuest, {600});
+  profile.OnTraced(kD2, {ContextKind::kUnsampledSwitch}, {100});
+  Add(profile, kD2, 1000, {{kRunning, {}, 1}}, Mode::kUser);
+  Add(profile, kD2, 2000, {{kGuest, {}, 1}}, Mode::kUser);
+  const ProfileResult result = Finish(profile);
+  EXPECT_EQ(result.unsampled_cycles, 100);
+  for (const ProfileRow& row : result.rows) {
+    EXPECT_EQ(row.cycles, row.exit == kRunning ? 10 : 600);
+  }
+}
+
 TEST_F(ProfileTest, DomainsKeepTheirTimeWithSwitches) {
   constexpr Context kSwitch{ContextKind::kSwitch};
   Profile profile({{Dimension::kFunction}, true, 0}, resolver_);
