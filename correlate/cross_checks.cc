@@ -91,6 +91,13 @@ void CrossChecks::AddBracketed(uint32_t index, VcpuRef vcpu, Cycles bracket) {
   entry.brackets += static_cast<double>(bracket);
 }
 
+void CrossChecks::AddClocked(uint32_t index, VcpuRef vcpu, Cycles range) {
+  Vcpu& entry = VcpuAt(index, vcpu);
+  ++entry.samples;
+  ++entry.clocked;
+  entry.clock_errors += static_cast<double>(range) / 2;
+}
+
 void CrossChecks::AddImpossible(uint32_t index, VcpuRef vcpu) {
   Vcpu& entry = VcpuAt(index, vcpu);
   ++entry.samples;
@@ -123,6 +130,8 @@ std::vector<PlacingCheck> CrossChecks::Conclude() const {
     sums.missed += vcpu.missed;
     sums.held += vcpu.held;
     sums.brackets += vcpu.brackets;
+    sums.clocked += vcpu.clocked;
+    sums.clock_errors += vcpu.clock_errors;
     sums.timeslices += vcpu.timeslices;
     sums.timeslice_squares += vcpu.timeslice_squares;
     if (vcpu.ages == nullptr) continue;
@@ -144,6 +153,10 @@ std::vector<PlacingCheck> CrossChecks::Conclude() const {
     check.ran = sums.timeslices;
     check.held = static_cast<double>(sums.held);
     if (sums.bracketed > 0) check.bracket = sums.brackets / static_cast<double>(sums.bracketed);
+    check.clocked = sums.clocked;
+    if (sums.clocked > 0) {
+      check.clock_error = sums.clock_errors / static_cast<double>(sums.clocked);
+    }
     if (sums.timeslices > 0) check.timeslice = sums.timeslice_squares / sums.timeslices;
     Compare(ages, check);
   }

@@ -24,6 +24,8 @@ struct PlacingCheck {
   uint64_t impossible = 0;  // samples whose vCPU did not run in their bracket, or not in their mode
   uint64_t bracketed = 0;   // samples that were placed by their brackets
   double bracket = 0;       // mean length of these brackets, in cycles
+  uint64_t clocked = 0;     // samples that were placed by the sampling clock
+  double clock_error = 0;   // how far these may be from their instants, on average, in cycles
   double timeslice = 0;     // mean length of the timeslices at random instants, in cycles
   uint64_t exact = 0;       // samples at known instants
   uint64_t missed = 0;      // samples at unknown instants, where others like them have known ones
@@ -48,6 +50,8 @@ class CrossChecks {
   void AddTime(uint32_t index, VcpuRef vcpu, TscRange range, Tsc timeslice);
   void AddExact(uint32_t index, VcpuRef vcpu, Cycles age);
   void AddBracketed(uint32_t index, VcpuRef vcpu, Cycles bracket);
+  // Adds a sample whose time the sampling clock predicts: a range of so many cycles.
+  void AddClocked(uint32_t index, VcpuRef vcpu, Cycles range);
   void AddOther(uint32_t index, VcpuRef vcpu) { ++VcpuAt(index, vcpu).samples; }
   void AddImpossible(uint32_t index, VcpuRef vcpu);
   // Adds running time in which Xen held a sample.
@@ -74,7 +78,9 @@ class CrossChecks {
     uint64_t impossible = 0;
     uint64_t bracketed = 0;
     uint64_t missed = 0;
-    double brackets = 0;    // sum of the brackets' lengths
+    uint64_t clocked = 0;
+    double brackets = 0;  // sum of the brackets' lengths
+    double clock_errors = 0;
     double timeslices = 0;  // sum of the timeslices' lengths
     Cycles held = 0;
     double timeslice_squares = 0;  // sum of the squares of these lengths

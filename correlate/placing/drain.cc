@@ -84,12 +84,12 @@ bool DrainPlacer::PlaceClocked(const recording::Sample& sample, const ClockedTim
   const Candidates found = finder_.FindClocked(track, time);
   if (found.empty()) return false;
   NoteMode(sample, sample.mode, 0, track);
-  outcome_.checks().AddBracketed(track.index, sample.vcpu, found.when.Length());
+  outcome_.checks().AddClocked(track.index, sample.vcpu, time.when.Length());
   outcome_.Accept({
       .sample = &sample,
       .vcpu = sample.vcpu,
       .address = sample.address,
-      .placement = Placement::kBracketed,
+      .placement = Placement::kClocked,
       .cluster = found.ClusterAt(0.5),
       .places = found.PlacesOf(0),
       .when = found.when,

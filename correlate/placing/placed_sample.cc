@@ -12,6 +12,8 @@ const char* ToString(Placement placement) {
       return "at_exit";
     case Placement::kStopped:
       return "stopped";
+    case Placement::kClocked:
+      return "clocked";
     case Placement::kBracketed:
       return "bracketed";
     case Placement::kUntraced:

@@ -22,10 +22,11 @@ enum class Placement : uint8_t {
   kNmiExit,    // the sample is an NMI exit of the trace
   kAtExit,     // logged as guest, taken in Xen as it left the guest otherwise: method.md §2.3
   kStopped,    // the trace has the instant at which the vCPU was stopped to be read
+  kClocked,    // predicted by the sampling clock: method.md §3.4
   kBracketed,  // by the lengths of the intervals that agree with the sample's mode
   kUntraced,   // there is no trace
 };
-inline constexpr size_t kPlacements = 6;
+inline constexpr size_t kPlacements = 7;
 // The key in JSON, which stays the same between versions.
 [[nodiscard]] const char* ToString(Placement placement);
 
@@ -62,7 +63,8 @@ struct PlacedSample {
   std::span<const Place> places;
   std::optional<FunctionId> function{};  // the sample's function, once it has been looked up
   // The time: the sample's own bracket, or what the trace has made of it, which is the instant of
-  // its NMI exit or of its stop, or the time between the NMI exits before and after it.
+  // its NMI exit or of its stop, what the sampling clock predicts with its error, or the time
+  // between the NMI exits before and after it.
   TscRange when{};
   uint64_t list = 0;   // the number that samples with the same places share; 0: nobody shares them
   uint64_t count = 1;  // the samples that this one stands for, which its observer takes as equal

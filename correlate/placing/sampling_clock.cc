@@ -19,6 +19,8 @@ constexpr double kTolerance = 1.0 / 256;
 constexpr double kMedian = 0.5;
 // The part of the errors that are below the one that counts.
 constexpr double kErrorQuantile = 0.98;
+// How far the offset may be from the true one: the end of a gap is known to two bins.
+constexpr double kOffsetError = 2.0 * NmiOffsetEstimator::kBin;
 // Between two NMI exits that are further apart the clock is not relied on.
 constexpr size_t kMaxPeriods = 64;
 
@@ -67,7 +69,7 @@ void SamplingClock::Update() {
   even_ = fits_.size() >= kMinLengths && fits_.Mean() >= kMinFitting && xen_period_ > 0;
   offset_.reset();
   if (!even_ || errors_.size() < kMinLengths) return;
-  error_ = errors_.Quantile(kErrorQuantile) + static_cast<double>(NmiOffsetEstimator::kBin);
+  error_ = errors_.Quantile(kErrorQuantile) + kOffsetError;
   const std::optional<NmiOffset> found = offsets_.Estimate();
   // Where the error is larger than the gap, the gap says nothing.
   if (found && error_ < static_cast<double>(found->handler)) offset_ = found;

@@ -246,6 +246,8 @@ ordered_json PlacingChecksJson(const ProfileReport& report) {
                       {"says_impossible", check.HasImpossibleSamples()},
                       {"bracketed", check.bracketed},
                       {"bracket_seconds", Seconds(report, check.bracket)},
+                      {"clocked", check.clocked},
+                      {"clock_error_seconds", Seconds(report, check.clock_error)},
                       {"turn_seconds", Seconds(report, check.timeslice)},
                       {"long_brackets", check.HasLongBrackets()},
                       {"at_known_instants", check.exact},

@@ -43,7 +43,8 @@ constexpr std::array kProfile = {
     ColumnHelp{"placing",
                "how the time of the sample was determined: instant (recorded), twin (the VM exit "
                "of its NMI), at_exit (another VM exit), stopped (the vCPU stopped running), "
-               "bracketed (estimated within a drain interval), untraced"},
+               "clocked (predicted by the even clock of samples), bracketed (estimated within a "
+               "drain interval), untraced"},
     ColumnHelp{"subreason",
                "detail of the VM exit that its handler recorded: port, MSR, CPUID leaf, "
                "hypercall, vector, kind of fault; -: none"},

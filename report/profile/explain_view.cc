@@ -217,6 +217,7 @@ std::string ExplainText(const ProfileReport& report, const ExplainSelection& sel
       const auto placing = static_cast<Placement>(i);
       out += fmt::format("    {} {}", CellText(placed.at(i), ColumnUnit::kCount),
                          PlacementDescription(placing));
+      if (placing == Placement::kClocked) out += ClockErrorText(report, row->domain);
       if (placing == Placement::kBracketed) {
         out += fmt::format(" (mean of the domain: {})",
                            CellText(BracketSeconds(report, row->domain), ColumnUnit::kSeconds));

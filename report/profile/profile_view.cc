@@ -250,6 +250,7 @@ std::string Foot(const ProfileReport& report) {
     if (counts.placed.at(i) == 0) continue;
     how += fmt::format("{}{} {}", how.empty() ? ": " : ", ", Count(counts.placed.at(i)),
                        PlacementDescription(static_cast<Placement>(i)));
+    if (static_cast<Placement>(i) == Placement::kClocked) how += ClockErrorText(report, {});
   }
   out += how + '\n';
   for (size_t i = 0; i < correlate::kUnplacedReasons; ++i) {
@@ -342,12 +343,27 @@ std::string_view PlacementDescription(Placement placement) {
       return "at another exit";
     case Placement::kStopped:
       return "where their vCPU stopped running";
+    case Placement::kClocked:
+      return "by the sampling clock";
     case Placement::kBracketed:
       return "estimated within a drain interval";
     case Placement::kUntraced:
       return "by domain and mode alone, without a trace";
   }
   return "?";
+}
+
+std::string ClockErrorText(const ProfileReport& report, std::optional<DomainId> domain) {
+  double samples = 0;
+  double errors = 0;
+  for (const correlate::PlacingCheck& check : report.placing_checks) {
+    if (domain && check.domain != *domain) continue;
+    samples += static_cast<double>(check.clocked);
+    errors += static_cast<double>(check.clocked) * check.clock_error;
+  }
+  if (samples == 0 || report.clock.hz == 0) return "";
+  const double seconds = errors / samples / static_cast<double>(report.clock.hz);
+  return fmt::format(", ±{} (95 %)", CellText(seconds, ColumnUnit::kSeconds));
 }
 
 std::vector<std::string> SortKeys() {

@@ -76,6 +76,10 @@ std::optional<uint64_t> UtcOf(const ProfileReport& report, Tsc at);
 
 // Returns a phrase that follows a number of samples: "20 estimated within a drain interval".
 std::string_view PlacementDescription(correlate::Placement placement);
+// Returns how far samples that the sampling clock placed may be from their instants, as text that
+// follows their description: ", ±390 ns (95 %)". Of the domain, or, where it is null, of all.
+// Empty if it is not known, as in a store.
+std::string ClockErrorText(const ProfileReport& report, std::optional<DomainId> domain);
 
 // Returns the keys of the columns by which the rows of any profile can be sorted.
 std::vector<std::string> SortKeys();

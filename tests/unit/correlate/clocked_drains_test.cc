@@ -69,7 +69,9 @@ class Simulation final : public SampleSource {
 
   TraceBuilder trace;
   std::vector<Sample> samples;
-  std::vector<uint32_t> reasons;  // by the address of a sample in Xen; 0: in a transition
+  // By the address of a sample in Xen.
+  std::vector<uint32_t> reasons;  // 0: in a transition
+  std::vector<Tsc> instants;
 
  private:
   static constexpr uint32_t kNmi = kSvmExitNmi;
@@ -130,6 +132,7 @@ class Simulation final : public SampleSource {
       for (int times = machine_.doubles ? 2 : 1; times > 0; --times) {
         Log(Mode::kXen, reasons.size());
         reasons.push_back(reason);
+        instants.push_back(Now());
       }
       now_ += kHandler;
       Reset(kLatencyInXen);
@@ -172,13 +175,14 @@ class Simulation final : public SampleSource {
 // Where the samples in Xen are.
 class Places final : public PlacingObserver {
  public:
-  explicit Places(const std::vector<uint32_t>& reasons) : reasons_(reasons) {}
+  explicit Places(const Simulation& simulation) : truth_(simulation) {}
   void OnPlaced(const PlacedSample& placed) override {
     if (placed.sample->mode != Mode::kXen) return;
     ++samples;
-    if (static_cast<double>(placed.when.Length()) > kPeriod / 10) return;
+    if (placed.placement != Placement::kClocked) return;
     ++clocked;
-    const uint32_t reason = reasons_[placed.address];
+    if (placed.when.Contains(truth_.instants[placed.address])) ++within;
+    const uint32_t reason = truth_.reasons[placed.address];
     for (const Place& place : placed.places) {
       const bool is_transition = place.context.kind == ContextKind::kTransition;
       const bool agrees = reason == 0 ? is_transition : place.context.reason == reason;
@@ -190,10 +194,11 @@ class Places final : public PlacingObserver {
 
   double samples = 0;
   double clocked = 0;
+  double within = 0;  // of these, whose instant is in their bracket
   double right = 0;
 
  private:
-  const std::vector<uint32_t>& reasons_;
+  const Simulation& truth_;
 };
 
 Places Place(const Machine& machine) {
@@ -202,7 +207,7 @@ Places Place(const Machine& machine) {
   options.sampled = {Tsc{0}, Tsc{uint64_t{1} << 62}};
   options.longest_bracket = kDrains;
   options.vendor = trace::Vendor::kSvm;
-  Places places(simulation.reasons);
+  Places places(simulation);
   Placer placer(options, simulation, places);
   trace::Stream(simulation.trace, placer);
   EXPECT_TRUE(placer.Finish().ok());
@@ -221,6 +226,7 @@ TEST(ClockedDrains, PlaceSamplesOfAnEvenClock) {
   for (const auto& [machine, least] : expected) {
     const Places places = Place(machine);
     EXPECT_GT(places.clocked, least * places.samples) << machine.name << ", of " << places.samples;
+    EXPECT_GT(places.within, 0.95 * places.clocked) << machine.name << ", of " << places.clocked;
     EXPECT_GT(places.right, 0.995 * places.clocked) << machine.name << ", of " << places.clocked;
   }
 }

@@ -87,6 +87,16 @@ TEST(CrossChecks, BracketsAreLongerThanTimeslices) {
   EXPECT_TRUE(Only(checks).HasLongBrackets());
 }
 
+TEST(CrossChecks, CountsClockedSamples) {
+  CrossChecks checks = Timeslices(1);
+  checks.AddClocked(0, kD1, 600);
+  checks.AddClocked(0, kD1, 1000);
+  EXPECT_EQ(Only(checks).samples, 2U);
+  EXPECT_EQ(Only(checks).clocked, 2U);
+  EXPECT_EQ(Only(checks).clock_error, 400);
+  EXPECT_EQ(Only(checks).bracketed, 0U);
+}
+
 TEST(CrossChecks, ReportsMoreThanOnePercentImpossible) {
   CrossChecks checks = Timeslices(1);
   for (int i = 0; i < 297; ++i) checks.AddOther(0, kD1);

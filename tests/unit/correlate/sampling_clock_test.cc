@@ -56,7 +56,7 @@ TEST(SamplingClock, ErrorIsThatOfExitsBetweenOthers) {
     clock.LearnError(kInGuest + 4 * kInXen + 200, 5, kInGuest + 2 * kInXen - 200, 3);
   }
   clock.Update();
-  EXPECT_DOUBLE_EQ(clock.error(), 200 + static_cast<double>(NmiOffsetEstimator::kBin));
+  EXPECT_DOUBLE_EQ(clock.error(), 200 + 2.0 * NmiOffsetEstimator::kBin);
   EXPECT_FALSE(clock.offset());  // no sample has shown it
 }
 

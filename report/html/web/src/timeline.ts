@@ -380,7 +380,7 @@ export function timelineView(
     ["blocked", "blocked"],
     ["irq", "interrupts"],
     ["lost", "records lost"],
-    ["bracket", "samples within a drain interval"],
+    ["bracket", "samples whose exact time is not known"],
   ];
   const element = h(
     "section",

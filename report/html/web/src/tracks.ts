@@ -285,7 +285,7 @@ export function timelineGroups(timeline: Timeline, activity: Activity, words: Wo
         return length > 1
           ? [
               `${n} samples of ${nameOf(vcpu)}`,
-              `taken within a drain interval of ${seconds(length)}; exact times are not known`,
+              `taken within ${seconds(length)}; exact times are not known`,
               `one of them: ${words}`,
             ]
           : [`sample of ${nameOf(vcpu)}`, words, `at ${when(begin)}`];

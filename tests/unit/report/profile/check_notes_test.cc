@@ -20,6 +20,8 @@ PlacingCheck Content() {
   check.samples = 10'000;
   check.bracketed = 9'000;
   check.bracket = 1e6;
+  check.clocked = 300;
+  check.clock_error = 400;
   check.timeslice = 5e6;
   check.exact = 1'000;
   check.distance = 0.03;
@@ -138,7 +140,8 @@ TEST(CheckNotes, JsonHasAllFields) {
   const auto json = PlacingChecksJson(ReportOf(Content()));
   EXPECT_EQ(json.dump(),
             R"([{"domain":"web","samples":10000,"impossible":0,"says_impossible":false,)"
-            R"("bracketed":9000,"bracket_seconds":0.001,"turn_seconds":0.005,)"
+            R"("bracketed":9000,"bracket_seconds":0.001,"clocked":300,)"
+            R"("clock_error_seconds":4e-07,"turn_seconds":0.005,)"
             R"("long_brackets":false,"at_known_instants":1000,"missed":0,"seconds":0.0,)"
             R"("held_seconds":0.0,)"
             R"("distance_of_turn_ages":0.03,"in_step":false}])");

@@ -81,6 +81,21 @@ TEST(Explain, HasPlacementsAndStrata) {
   EXPECT_THAT(text, HasSubstr("(8 s at this rate)"));
 }
 
+TEST(Explain, HasTheErrorOfTheSamplingClock) {
+  ProfileReport report = ReportOf({Emulator()});
+  report.secondary.rows[0].placing = Placement::kClocked;
+  report.placing_checks[0].clocked = 50;
+  report.placing_checks[0].clock_error = 390;
+  EXPECT_THAT(ExplainText(report, {"guest_cpuid", {}}, {}),
+              HasSubstr("50 by the sampling clock, ±390 ns (95 %)\n"));
+  EXPECT_EQ(ClockErrorText(report, DomainId{2}), "");
+  report.placing_checks.push_back(report.placing_checks[0]);
+  report.placing_checks[1].domain = DomainId{2};
+  report.placing_checks[1].clocked = 150;
+  report.placing_checks[1].clock_error = 790;
+  EXPECT_EQ(ClockErrorText(report, {}), ", ±690 ns (95 %)");
+}
+
 TEST(Explain, BracketsMatterWithSeveralStrata) {
   ProfileRow row = Emulator();
   EXPECT_THAT(ExplainText(ReportOf({row}), {"guest_cpuid", {}}, {}),
