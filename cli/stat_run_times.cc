@@ -64,6 +64,7 @@ profile::EventTotals StatRunTimes::Totals(profile::TotalsBy by,
       by == profile::TotalsBy::kPcpu ? OfPcpus() : OfVcpus(domains);
   if (parts.empty()) return totals;
   totals.events.push_back({"run-time", true});
+  totals.seconds = std::chrono::duration<double>(end_.at - begin_.at).count();
   AddCounted(parts, by, totals);
   return totals;
 }

@@ -40,7 +40,7 @@ class StatRunTimes {
   struct Reading {
     sampler::RunTimes vcpus;
     std::vector<uint64_t> idle_pcpus;
-    std::chrono::steady_clock::time_point at;  // when the latter were read
+    std::chrono::steady_clock::time_point at;  // when they were read
   };
 
   [[nodiscard]] Reading Read();

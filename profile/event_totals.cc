@@ -359,7 +359,10 @@ void Append(EventTotals other, EventTotals& totals) {
     if (total.ratio_column) *total.ratio_column += ratios;
     totals.totals.push_back(total);
   }
-  std::ranges::move(other.events, std::back_inserter(totals.events));
+  for (TotalEvent& event : other.events) {
+    if (event.seconds == 0) event.seconds = other.seconds;
+    totals.events.push_back(std::move(event));
+  }
   std::ranges::move(other.ratios, std::back_inserter(totals.ratios));
   std::ranges::move(other.cautions, std::back_inserter(totals.cautions));
   Sort(totals.totals);

@@ -51,6 +51,7 @@ struct EventTotal {
 struct TotalEvent {
   std::string name;
   bool is_time = false;  // counts are ns
+  double seconds = 0;    // length of the stretch in which it was counted; 0: EventTotals::seconds
 };
 
 // The totals of a stretch of time.
@@ -88,7 +89,8 @@ void AddCounted(const std::vector<CountedPart>& parts, TotalsBy by, EventTotals&
 // without a place are of no pCPU. One pass over samples and trace. Errors: those of reading.
 [[nodiscard]] absl::StatusOr<EventTotals> EstimateTotalsOfPcpus(const TraceInput& input);
 
-// Adds the totals of other events of the same time, in the order of domains, vCPUs and pCPUs.
+// Adds the totals of other events, whose stretch may begin a little later and end a little earlier,
+// in the order of domains, vCPUs and pCPUs.
 void Append(EventTotals other, EventTotals& totals);
 
 // Returns the means of totals of several runs of one thing, of which there is at least one. A row

@@ -60,7 +60,7 @@ std::vector<Cell> Figures(const StatReport& report, const EventTotal& total) {
   const profile::TotalEvent& event = report.totals.events[total.event];
   const bool counted = total.kind != TotalKind::kNotCounted;
   const bool estimated = total.kind == TotalKind::kEstimated;
-  const double seconds = report.totals.seconds;
+  const double seconds = event.seconds > 0 ? event.seconds : report.totals.seconds;
   std::vector<Cell> cells = {
       counted ? Whole(total.count) : Cell(),
       total.has_interval ? Whole(total.low) : Cell(),

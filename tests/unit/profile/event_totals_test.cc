@@ -239,6 +239,20 @@ TEST(MeanOfRunsTest, IsScaledIfOneRunWas) {
   EXPECT_DOUBLE_EQ(mean.totals[0].measured, 0.5);
 }
 
+// What Xen counts is read after sampling has begun, and before it ends.
+TEST(AppendTest, KeepsTheStretchOfEachEvent) {
+  EventTotals totals = Counted({Part(0, 0, 10)}, TotalsBy::kAll);
+  totals.seconds = 3;
+  EventTotals other;
+  other.seconds = 2;
+  other.events = {{"run-time", true}};
+  AddCounted({Part(0, 0, 7)}, TotalsBy::kAll, other);
+  Append(other, totals);
+  EXPECT_EQ(totals.seconds, 3);
+  EXPECT_EQ(totals.events[0].seconds, 0);
+  EXPECT_EQ(totals.events[2].seconds, 2);
+}
+
 TEST(AppendTest, SortsByRowAndKeepsRatios) {
   EventTotals totals = Counted({Part(0, 0, 10), Part(0, 1, 20)}, TotalsBy::kVcpu);
   EventTotals other;

@@ -54,6 +54,13 @@ StatReport OfDomains() {
   return report;
 }
 
+TEST(StatTextTest, DividesByTheStretchOfTheEvent) {
+  StatReport report = OfCommand();
+  report.totals.totals.resize(1);
+  report.totals.events[0].seconds = 1.5;
+  EXPECT_EQ(StatJson(report)["rows"][0]["per_second"], 1e9);
+}
+
 TEST(StatTextTest, NamesPcpus) {
   StatReport report = OfCommand();
   report.by = TotalsBy::kPcpu;
