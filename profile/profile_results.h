@@ -11,6 +11,7 @@
 #include "correlate/placing/placer.h"
 #include "correlate/profile.h"
 #include "profile/event_comparison.h"
+#include "profile/exit_counts.h"
 #include "trace/names.h"
 
 namespace xenoscope::profile {
@@ -40,6 +41,9 @@ struct ProfileResults {
   std::vector<correlate::WaitingSet> waiting_sets;  // indexed by Context::waiting
   correlate::PlacingCounts counts;
   std::vector<correlate::PlacingCheck> placing_checks;  // empty without a trace
+  // How often vCPUs left their guests while samples were taken, if rows of the result are of exits
+  // (HasExitCounts).
+  std::vector<ExitCount> exit_counts;
   // Samples that counts.samples does not include.
   uint64_t damaged = 0;  // samples in damaged parts of the files
   uint64_t outside = 0;  // samples outside ProfileRequest::within

@@ -307,7 +307,10 @@ absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first,
   }
   options.stgi = StgiOf(*request_.resolver);
   correlate::TraceObserver* const trace_observer = request_.trace_observer;
-  correlate::TimelinePair timeline_observers(observer, trace_observer);
+  ExitCounter exits(sample_set_.sampled);
+  const bool counts_exits = HasExitCounts(request_.columns.by);
+  correlate::TimelinePair observing(observer, trace_observer);
+  correlate::TimelinePair timeline_observers(observing.get(), counts_exits ? &exits : nullptr);
   correlate::Placer placer(options, samples, next, timeline_observers.get());
   PlacingPass pass({.placer = placer,
                     .samples = from_trace_,
@@ -325,6 +328,7 @@ absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first,
   refiner.Finish();
   secondary_refiner.Finish();
   results.counts = placer.counts();
+  results.exit_counts = exits.Counts();
   results.placing_checks = placer.Checks();
   results.waiting_sets = placer.waiting_sets();
   results.outside = samples.outside();

@@ -79,6 +79,14 @@ constexpr std::array kProfile = {
     ColumnHelp{"RATIO_low, RATIO_high",
                "bounds of the ratio's 95 % confidence interval; empty: there is none (titles: low, "
                "high)"},
+    ColumnHelp{"exits",
+               "of rows by exit alone, or with domain and vcpu: how often the trace has it"},
+    ColumnHelp{"per_exit",
+               "cycles of one such exit, in Xen; of another event: how often it happened in one, "
+               "by samples (title: per exit)"},
+    ColumnHelp{"per_exit_low, per_exit_high",
+               "bounds of its 95 % confidence interval; empty: the trace measures it (titles: low, "
+               "high)"},
 };
 
 constexpr std::array kOverview = {

@@ -56,6 +56,55 @@ void AddTotals(const ProfileReport& report, const ProfileRow& row, Reader reader
   AddCell(CyclesOf(report, total.cycles), cells);
 }
 
+// Whether rows of exits have the number of exits and what one of them costs.
+bool HasExitColumns(const ProfileReport& report) {
+  return !report.exit_counts.empty() && profile::HasExitCounts(report.by) &&
+         (report.is_time || report.period > 0);
+}
+
+// Whether they have the interval of that: the trace measures the time of exits, which needs none.
+bool HasExitIntervals(const ProfileReport& report, Reader reader) {
+  return reader == Reader::kProgram || !report.is_time;
+}
+
+// Returns how many exits the row is of; 0: it is of none.
+uint64_t ExitsOf(const ProfileReport& report, const ProfileRow& row) {
+  const auto is_by = [&](correlate::Dimension dimension) {
+    return std::ranges::find(report.by, dimension) != report.by.end();
+  };
+  const bool by_domain = is_by(correlate::Dimension::kDomain);
+  const bool by_vcpu = is_by(correlate::Dimension::kVcpu);
+  uint64_t exits = 0;
+  for (const profile::ExitCount& each : report.exit_counts) {
+    if (each.exit != row.exit || (by_domain && each.vcpu.domain != row.domain) ||
+        (by_vcpu && each.vcpu.vcpu != row.vcpu)) {
+      continue;
+    }
+    exits += each.count;
+  }
+  return exits;
+}
+
+// Adds the number of exits of the row, and the counts of the event in one of them, with their
+// interval, which is that of the share.
+void AddExits(const ProfileReport& report, const ProfileRow& row, Reader reader,
+              std::vector<Cell>& cells) {
+  const bool has_interval = HasExitIntervals(report, reader);
+  const uint64_t exits = ExitsOf(report, row);
+  if (exits == 0) {
+    cells.resize(cells.size() + (has_interval ? 4 : 2));
+    return;
+  }
+  const double all = report.is_time ? row.cycles : row.samples * report.period;
+  const double each = all / static_cast<double>(exits);
+  cells.emplace_back(exits);
+  cells.emplace_back(each);
+  if (!has_interval) return;
+  const bool is_exact = row.share <= 0 || row.interval.low == row.interval.high;
+  AddCell(is_exact ? std::nullopt : std::optional(each * row.interval.low / row.share), cells);
+  AddCell(is_exact ? std::nullopt : std::optional(each * row.interval.high / row.share), cells);
+}
+
 }  // namespace
 
 std::vector<Column> FigureColumns(const ProfileReport& report, Reader reader) {
@@ -79,6 +128,14 @@ std::vector<Column> FigureColumns(const ProfileReport& report, Reader reader) {
     columns.push_back({ratio.key, ratio.title, unit, Shorten::kEnd});
     columns.push_back({ratio.key + "_low", "low", unit, Shorten::kEnd, Narrow::kFold});
     columns.push_back({ratio.key + "_high", "high", unit, Shorten::kEnd});
+  }
+  if (HasExitColumns(report)) {
+    columns.push_back({"exits", "exits", ColumnUnit::kCount, Shorten::kEnd});
+    columns.push_back({"per_exit", "per exit", ColumnUnit::kCycles, Shorten::kEnd});
+  }
+  if (HasExitColumns(report) && HasExitIntervals(report, reader)) {
+    columns.push_back({"per_exit_low", "low", ColumnUnit::kCycles, Shorten::kEnd, Narrow::kFold});
+    columns.push_back({"per_exit_high", "high", ColumnUnit::kCycles, Shorten::kEnd});
   }
   return columns;
 }
@@ -108,6 +165,7 @@ void AddFigures(const ProfileReport& report, const ProfileRow& row, Reader reade
     AddCell(all > 0 ? std::optional(row.event_samples[i] / all) : std::nullopt, cells);
   }
   AddRatios(row.ratios, cells);
+  if (HasExitColumns(report)) AddExits(report, row, reader, cells);
 }
 
 void NameTraced(const ProfileReport& report, const Table& table, const ProfileRow& row,

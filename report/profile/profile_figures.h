@@ -14,7 +14,7 @@
 namespace xenoscope::report {
 
 // Returns the columns of figures: totals, those of the profile's event, of the events beside it,
-// and of their ratios.
+// of their ratios, and the number and cost of exits.
 std::vector<Column> FigureColumns(const ProfileReport& report, Reader reader);
 void AddFigureColumns(const ProfileReport& report, Reader reader, Table& table);
 

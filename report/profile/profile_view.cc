@@ -40,9 +40,10 @@ using correlate::UnplacedReason;
 using nlohmann::ordered_json;
 
 // The columns after those of the dimensions, in their order.
-constexpr std::array<std::string_view, 10> kFigures = {
-    "samples",     "share",     "low",        "high",          "cycles",
-    "total_share", "total_low", "total_high", "total_samples", "total_cycles"};
+constexpr std::array<std::string_view, 14> kFigures = {
+    "samples",     "share",     "low",          "high",          "cycles",
+    "total_share", "total_low", "total_high",   "total_samples", "total_cycles",
+    "exits",       "per_exit",  "per_exit_low", "per_exit_high"};
 // The ends of the keys of columns that only a profile of several events has.
 constexpr std::array<std::string_view, 4> kRatioEnds = {"ipc", "_rate", "_pti", "_share"};
 

@@ -258,6 +258,39 @@ TEST_F(RecordedWithTraceTest, AccountsForEverySample) {
   EXPECT_EQ(results->damaged, 0U);
 }
 
+TEST_F(RecordedWithTraceTest, CountsEveryExit) {
+  auto profiler = Profiler::OfRecording(Request(), *input_->recording,
+                                        input_->recording->info().events, {.events = {0}}, {});
+  ASSERT_TRUE(profiler.ok()) << profiler.status();
+  const auto results = profiler->Run();
+  ASSERT_TRUE(results.ok()) << results.status();
+  uint64_t counted = 0;
+  for (const ExitCount& exit : results->exit_counts) {
+    EXPECT_EQ(exit.vcpu.domain, DomainId{2});
+    counted += exit.count;
+  }
+  uint64_t recorded = 0;
+  trace::OrderedStream stream = input_->trace.Stream();
+  while (const trace::Item* item = stream.Next()) {
+    if (item->kind != trace::ItemKind::kRecord) continue;
+    const bool is_exit = item->record.event == trace::Event::kHvmVmexit;
+    if (is_exit && profiler->sample_set().sampled.Contains(item->record.tsc)) ++recorded;
+  }
+  EXPECT_EQ(counted, recorded);
+  EXPECT_GT(recorded, 0U);
+}
+
+TEST_F(RecordedWithTraceTest, CountsExitsOnlyForRowsOfExits) {
+  ProfileRequest request = Request();
+  request.columns.by = {Dimension::kDomain, Dimension::kExit, Dimension::kFunction};
+  auto profiler = Profiler::OfRecording(std::move(request), *input_->recording,
+                                        input_->recording->info().events, {.events = {0}}, {});
+  ASSERT_TRUE(profiler.ok()) << profiler.status();
+  const auto results = profiler->Run();
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_THAT(results->exit_counts, IsEmpty());
+}
+
 // An observer sees what a profile without one has: it changes nothing.
 class Counter final : public correlate::PipelineObserver {
  public:

@@ -79,6 +79,53 @@ TEST(ProfileText, GroupsFunctionsUnderTheirDomain) {
             "2 samples where the trace lost records\n");
 }
 
+// Rows of exits: 400 for CPUID, of which 300 by vCPU 0.
+ProfileReport Exits() {
+  ProfileReport report = Web();
+  report.by = {Dimension::kExit};
+  constexpr correlate::Context kCpuid{correlate::ContextKind::kExit, false, 0x72};
+  ProfileRow cpuid = MakeRow(1, Mode::kUser, "", 20, 0.2);
+  cpuid.exit = kCpuid;
+  ProfileRow guest = MakeRow(1, Mode::kUser, "", 79.5, 0.8);
+  guest.exit = {correlate::ContextKind::kGuest};
+  report.result.rows = {cpuid, guest};
+  report.exit_counts = {
+      {{DomainId{1}, VcpuId{0}}, kCpuid, 300},
+      {{DomainId{1}, VcpuId{1}}, kCpuid, 100},
+      {{DomainId{1}, VcpuId{1}}, {correlate::ContextKind::kExit, false, 0x7b}, 7}};
+  return report;
+}
+
+TEST(ProfileText, ShowsWhatAnExitCosts) {
+  const std::string text = ProfileText(Exits(), {}, {});
+  EXPECT_THAT(text, HasSubstr("exits  per exit  exit\n"));
+  EXPECT_THAT(text, HasSubstr("  400   500.0 k  VMEXIT_CPUID\n"));
+  ProfileReport traced = Exits();
+  traced.result.rows[0].interval = {0.2, 0.2};
+  EXPECT_THAT(ProfileCsv(traced, {}), HasSubstr(",400,500000,,\r\n"));
+  ProfileReport of_vcpu = Exits();
+  of_vcpu.by = {Dimension::kExit, Dimension::kVcpu};
+  of_vcpu.result.rows[0].vcpu = VcpuId{1};
+  EXPECT_THAT(ProfileCsv(of_vcpu, {}), HasSubstr(",100,2000000,1000000,4000000\r\n"));
+}
+
+TEST(ProfileText, ShowsHowOftenAnEventHappenedInAnExit) {
+  ProfileReport report = Exits();
+  report.is_time = false;
+  report.period = 1e6;
+  EXPECT_THAT(ProfileText(report, {}, {}),
+              HasSubstr("400    50.0 k  25.0 k  100.0 k  VMEXIT_CPUID\n"));
+  EXPECT_THAT(ProfileCsv(report, {}), HasSubstr(",400,50000,25000,100000\r\n"));
+  report.period = 0;  // there are several
+  EXPECT_THAT(ProfileCsv(report, {}), Not(HasSubstr("per_exit")));
+}
+
+TEST(ProfileText, CountsExitsOnlyInRowsOfExits) {
+  ProfileReport report = Exits();
+  report.by = {Dimension::kExit, Dimension::kFunction};
+  EXPECT_THAT(ProfileCsv(report, {}), Not(HasSubstr("per_exit")));
+}
+
 // The same as a tree: each mode of a domain has a subtotal.
 ProfileReport WebTree() {
   ProfileReport report = Web();
