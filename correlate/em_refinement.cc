@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <numeric>
 #include <utility>
 
 namespace xenoscope::correlate {
@@ -117,7 +119,8 @@ void EmRefiner::OnPlaced(const PlacedSample& placed) {
 
 void EmRefiner::InitialiseByLengths() {
   open_.clear();
-  for (const PendingSample& pending : pending_) {
+  for (const uint32_t index : order_) {
+    const PendingSample& pending = pending_[index];
     const auto samples = static_cast<double>(pending.count);
     const std::span<const Link> links = LinksOf(pending);
     if (links.size() == 1) {
@@ -189,7 +192,8 @@ void EmRefiner::GatherInfluence() {
   for (size_t i = 0; i < kinds_.size(); ++i) {
     kinds_[i].influence.Begin(kinds_[i].places.size(), static_cast<uint32_t>(i));
   }
-  for (const PendingSample& pending : pending_) {
+  for (const uint32_t index : order_) {
+    const PendingSample& pending = pending_[index];
     if (IsCertain(pending)) continue;
     ComputePosterior(pending);
     kinds_[pending.kind].influence.Add(lengths_, expected_, pending.count);
@@ -224,14 +228,35 @@ void EmRefiner::Weigh(const PendingSample& pending) {
   }
 }
 
+void EmRefiner::OrderByVcpu() {
+  order_.clear();
+  order_.reserve(pending_.size());
+  if (options_.each_sample) {
+    order_.resize(pending_.size());
+    std::iota(order_.begin(), order_.end(), uint32_t{0});
+    return;
+  }
+  std::map<VcpuRef, std::vector<uint32_t>> by_vcpu;
+  std::vector<uint32_t>* of_vcpu = nullptr;
+  for (size_t i = 0; i < pending_.size(); ++i) {
+    if (i == 0 || pending_[i].vcpu != pending_[i - 1].vcpu) of_vcpu = &by_vcpu[pending_[i].vcpu];
+    of_vcpu->push_back(static_cast<uint32_t>(i));
+  }
+  for (const auto& [vcpu, indices] : by_vcpu) {
+    order_.insert(order_.end(), indices.begin(), indices.end());
+  }
+}
+
 void EmRefiner::Flush() {
+  OrderByVcpu();
   InitialiseByLengths();
   UpdateContextShares();
   const double converged = kConvergence * static_cast<double>(samples_);
   for (int step = 0; step < kMaxSteps && EmStep() > converged; ++step) {
   }
   GatherInfluence();
-  for (const PendingSample& pending : pending_) {
+  for (const uint32_t index : order_) {
+    const PendingSample& pending = pending_[index];
     Weigh(pending);
     next_.OnPlaced({
         .sample = &pending.sample,

@@ -46,8 +46,8 @@ struct EmRefinementOptions {
 
 class EmRefiner final : public PlacingObserver {
  public:
-  // Gives everything to `next`: samples in their order, with other weights, when max_pending are
-  // held or at the end. `resolver` and `next` outlive the refiner.
+  // Gives everything to `next`: the samples of each vCPU in their order, with other weights, when
+  // max_pending are held or at the end. `resolver` and `next` outlive the refiner.
   EmRefiner(const EmRefinementOptions& options, Resolver& resolver, PlacingObserver& next)
       : options_(options), resolver_(resolver), next_(next) {}
 
@@ -152,6 +152,9 @@ class EmRefiner final : public PlacingObserver {
   [[nodiscard]] double WeightOf(const Link& link) const {
     return link.length * context_share_[link.share];
   }
+  // Sets the order in which held samples are gone through: one vCPU after the other, so that what
+  // is known of it stays in the caches; if every sample is wanted, as they came.
+  void OrderByVcpu();
   // Adds the held samples to the shares by their lengths alone, from which the steps begin.
   void InitialiseByLengths();
   // Whether the sample's place and part are known, so that there is nothing to weigh.
@@ -182,7 +185,8 @@ class EmRefiner final : public PlacingObserver {
   Interner<Kind, 256> kind_numbers_;
   std::vector<Parts> kinds_;
   std::vector<PendingSample> pending_;
-  uint64_t samples_ = 0;  // the samples that are held
+  std::vector<uint32_t> order_;  // of pending_
+  uint64_t samples_ = 0;         // the samples that are held
   std::vector<UncertainSample> open_;
   std::vector<Link> links_;
   std::vector<Place> places_;
