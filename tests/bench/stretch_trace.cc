@@ -6,7 +6,9 @@
 // With COPIES, OUT is the trace of a host with so many times the pCPUs: each window is written once
 // for each copy. Each copy has pCPUs, domains and idle vCPUs of its own, and its times are moved on
 // a little, so that the copies do not do the same at the same instant. Records that guests wrote
-// themselves are left out, as xenalyze never ends on them.
+// themselves are left out, as xenalyze never ends on them. Prints then, too, how far apart the
+// numbers of the copies' domains are, by how many cycles a copy is later than the one before, and
+// the last time.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -82,6 +84,8 @@ class Renumbering {
     return uint64_t{domains_} * copies < kFirstReservedDomain.value &&
            uint64_t{pcpus_} * copies < kMaxPcpus;
   }
+  // The distance of the numbers of two copies' domains.
+  [[nodiscard]] uint32_t domains() const { return domains_; }
   [[nodiscard]] uint32_t PcpuOf(uint32_t pcpu, uint32_t copy) const { return pcpu + copy * pcpus_; }
 
   void Apply(std::byte* at, FirstWord word, uint32_t copy) const {
@@ -221,7 +225,9 @@ class Stretcher {
         }
       }
     }
-    fmt::print("{} {}\n", repetitions, step_);
+    fmt::print("{} {}", repetitions, step_);
+    if (renumbering_) fmt::print(" {} {} {}", renumbering_->domains(), kCopyShift, last_);
+    fmt::print("\n");
     return true;
   }
 
@@ -240,6 +246,9 @@ class Stretcher {
       if (renumbering_ && Info(Classify(word.id())).subclass == TraceSubclass::kGuest) return;
       std::memmove(to, at, word.SizeBytes());
       MoveTimes(to, word, cycles);
+      ForEachTime(to, word, [this](const std::byte* time) {
+        last_ = std::max(last_, LoadUnchecked<uint64_t>(time));
+      });
       if (renumbering_) renumbering_->Apply(to, word, copy);
       to += word.SizeBytes();
     });
@@ -258,6 +267,7 @@ class Stretcher {
   uint32_t copies_;
   std::optional<Renumbering> renumbering_;
   uint64_t step_ = 0;
+  uint64_t last_ = 0;  // of the times that were written
   std::vector<std::byte> copy_;
 };
 
