@@ -708,6 +708,31 @@ def orc(lab):
     lab.check(of >= 10 and ended >= 0.8 * of, f"programs: {note}")
 
 
+def frames(lab):
+    """Where Xen has frame pointers, chains in Xen lead from its functions to where a guest entered it."""
+    check_balanced(lab, lab.recording(), "xenoprof")
+    report = lab.report("--by", "domain,mode,stack")
+    lab.check_accounting(report, "report")
+    stacks = [(row["stack"].split(";"), row["domain"], row["samples"]) for row in report["rows"]
+              if row["mode"] == "xen"]
+    # At the first instructions of a function, its caller is not in the chain.
+    for domain, caller, function in (
+            ("pv", "lstar_enter", "pv_hypercall"), ("pv", "pv_hypercall", "do_iret"),
+            ("pv", "handle_exception_saved", "do_page_fault"),
+            ("pvh", "svm_stgi_label", "svm_vmexit_handler"), ("pvh", "svm_vmexit_handler", "svm_get_insn_len"),
+            ("pvh", "__hvm_copy", "hvm_translate_get_page")):
+        callers = collections.Counter()
+        for stack, of, samples in stacks:
+            if of == domain and function in stack[1:]:
+                callers[stack[stack.index(function) - 1].split("#")[-1]] += samples
+        found = sum(callers.values())
+        lab.check(found >= 10, f"{domain}: {function} is in the chains of {found:.0f} samples")
+        lab.check(callers[caller] >= 0.85 * found, f"{domain}: {caller} called it in {callers[caller]:.0f} of them")
+    deepest = max((stack for stack, of, _ in stacks if of == "pvh"), key=len, default=[])
+    lab.check(len(deepest) >= 10, f"pvh: the longest chain is {';'.join(deepest)}")
+    check_xen_is_quiet(lab)
+
+
 def newxen(lab):
     """On a Xen without xenoprof, record takes vcpu and perf."""
     recording = lab.recording("auto")
@@ -1331,6 +1356,6 @@ def vpmu_newer(lab):
 
 # The scenarios in the order in which `lab all` runs them.
 CHECKS = {check.__name__: check for check in
-      (ci, counts, hyper, marks, threads, held, lost, xentrace, drains, boost, polls, orc, agent, agent_stacks,
-       agent_threads, boot_levels, boot_smp, boot_cost, agentdies, hostile, sources, members, newxen, ends, lifecycle, later,
-       livepatch, kaslr, hvm, ratio, events, ipc, agent_events, stat_agents, vpmu, vpmu_newer)}
+      (ci, counts, hyper, marks, threads, held, lost, xentrace, drains, boost, polls, orc, frames, agent,
+       agent_stacks, agent_threads, boot_levels, boot_smp, boot_cost, agentdies, hostile, sources, members, newxen, ends,
+       lifecycle, later, livepatch, kaslr, hvm, ratio, events, ipc, agent_events, stat_agents, vpmu, vpmu_newer)}
