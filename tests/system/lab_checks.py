@@ -708,6 +708,37 @@ def orc(lab):
     lab.check(of >= 10 and ended >= 0.8 * of, f"programs: {note}")
 
 
+def orc_hvm(lab):
+    """Interrupts' chains lead from a kernel's stack of interrupts to its task, and on to the program's start: in an
+    HVM, a PVH and a PV guest."""
+    vmlinux, names = ROOT / "build/lab/vmlinux", ("web", "net", "db")
+    report = lab.report("--event", "vcpu-preempted", "--by", "domain,mode,stack",
+                        *(word for name in names for word in ("--guest", f"{name}:kernel={vmlinux}")), which="all")
+    for name in names:
+        note, = (note for note in report["cautions"] if f"in the kernel of {name} " in note)
+        ended, chains = map(int, re.match(r"(\d+) of (\d+) ", note).groups())
+        # Where the vCPU had run on, there is no stack, or no outer one.
+        chains -= sum(map(int, re.findall(r"(\d+) (?:have no stack|end where the stack)", note)))
+        lab.check(chains >= 10 and ended >= 0.95 * chains, f"{name}: {note}")
+    # ORC says of thunks for indirect calls that a chain ends there.
+    whole = [(row["stack"].split(";"), row["domain"], row["samples"]) for row in report["rows"]
+             if row["mode"] == "kernel" and not row["stack"].startswith(("[", "__indirect_thunk_start"))]
+    for handlers, function in (({"net_rx_action"}, "do_udp"),
+                               ({"asm_sysvec_xen_hvm_callback", "exc_xen_hypervisor_callback"}, "main")):
+        found = collections.Counter()
+        good = collections.Counter()
+        for stack, of, samples in whole:
+            begin = next((i for i, frame in enumerate(stack) if frame in handlers), None)
+            if begin is None:
+                continue
+            found[of] += samples
+            good[of] += samples if "main" in stack and function in stack[:begin] else 0
+        for name in names:
+            lab.check(good[name] >= 0.9 * found[name], f"{name}: {function} is below {' or '.join(sorted(handlers))} in "
+                      f"{good[name]:.0f} of {found[name]:.0f} chains")
+        lab.check(sum(found.values()) >= 5, f"these are {sum(found.values()):.0f} in all")
+
+
 def frames(lab):
     """Where Xen has frame pointers, chains in Xen lead from its functions to where a guest entered it."""
     check_balanced(lab, lab.recording(), "xenoprof")
@@ -1356,6 +1387,6 @@ def vpmu_newer(lab):
 
 # The scenarios in the order in which `lab all` runs them.
 CHECKS = {check.__name__: check for check in
-      (ci, counts, hyper, marks, threads, held, lost, xentrace, drains, boost, polls, orc, frames, agent,
+      (ci, counts, hyper, marks, threads, held, lost, xentrace, drains, boost, polls, orc, orc_hvm, frames, agent,
        agent_stacks, agent_threads, boot_levels, boot_smp, boot_cost, agentdies, hostile, sources, members, newxen, ends,
        lifecycle, later, livepatch, kaslr, hvm, ratio, events, ipc, agent_events, stat_agents, vpmu, vpmu_newer)}

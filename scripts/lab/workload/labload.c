@@ -9,6 +9,8 @@
 // so time in which another guest ran is inside them.
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +18,9 @@
 #include <sys/io.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -120,16 +124,51 @@ static void do_hyper(long event) {
   }
 }
 
+// Sends itself data over the loopback device (ifconfig lo 127.0.0.1 up). The kernel takes what
+// arrives on its stack of interrupts, entered from that of the system call.
+__attribute__((noinline)) static void do_udp(long times) {
+  static int socket_of_own = -1;
+  char data[64] = {0};
+  struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  socklen_t size = sizeof own;
+  if (socket_of_own < 0) {
+    socket_of_own = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (socket_of_own < 0 || bind(socket_of_own, (struct sockaddr *)&own, size) != 0 ||
+        getsockname(socket_of_own, (struct sockaddr *)&own, &size) != 0 ||
+        connect(socket_of_own, (struct sockaddr *)&own, size) != 0) {
+      printf("LOAD error: no loopback: %s\n", strerror(errno));
+      exit(1);
+    }
+  }
+  for (long i = 0; i < times; ++i) {
+    sink += (uint64_t)send(socket_of_own, data, sizeof data, 0);
+    sink += (uint64_t)recv(socket_of_own, data, sizeof data, 0);
+  }
+}
+
+static void on_tick(int signal) { sink += (uint64_t)signal; }
+
+// Has the kernel's timer interrupt what runs, every millisecond from the first call on.
+static void start_ticks(void) {
+  static int running;
+  if (running) return;
+  struct sigaction action = {.sa_handler = on_tick, .sa_flags = SA_RESTART};
+  struct itimerval timer = {{0, 1000}, {0, 1000}};
+  sigaction(SIGALRM, &action, 0);
+  setitimer(ITIMER_REAL, &timer, 0);
+  running = 1;
+}
+
 // --- Counting.
 
-enum piece { COMPUTE, SHA256, CPUID, PORTIO, SYSCALL, FAULT, SLEEP, HYPER, PIECES };
+enum piece { COMPUTE, SHA256, CPUID, PORTIO, SYSCALL, FAULT, SLEEP, HYPER, UDP, PIECES };
 
 static const struct {
   const char *name;
   void (*run)(long);
 } pieces[PIECES] = {{"compute", do_compute}, {"sha256", do_sha256}, {"cpuid", do_cpuid},
                     {"portio", do_portio},   {"syscall", do_syscall}, {"fault", do_fault},
-                    {"sleep", do_sleep},     {"hyper", do_hyper}};
+                    {"sleep", do_sleep},     {"hyper", do_hyper}, {"udp", do_udp}};
 
 static struct {
   uint64_t cycles, calls;
@@ -158,6 +197,8 @@ static void round_mix(void) {
 static void round_burn(void) { did(COMPUTE, 400000, 1), did(SYSCALL, 500, 500), did(SLEEP, 3000, 1); }
 static void round_calls(void) { did(COMPUTE, 40000, 1), did(SYSCALL, 500, 500); }
 static void round_exits(void) { did(CPUID, 1000, 1000), did(PORTIO, 500, 1000); }
+static void round_udp(void) { did(UDP, 200, 200); }
+static void round_ticks(void) { start_ticks(), did(COMPUTE, 40000, 1); }
 static void round_hyper(void) {
   did(HYPER, 0x12, 1);
   for (int i = 0; i < 8; ++i) did(HYPER, 0x13, 1);
@@ -179,6 +220,8 @@ static const struct work {
     {"mix", round_mix, "compute, 30 CPUIDs, 200 getppid, 15 outb and inb, 1 ms of sleep"},
     {"burn", round_burn, "compute, 500 getppid, 3 ms of sleep"},
     {"calls", round_calls, "compute, 500 getppid; never sleeps"},
+    {"udp", round_udp, "200 times 64 bytes over the loopback device"},
+    {"ticks", round_ticks, "compute, which a timer interrupts every millisecond"},
     {"exits", round_exits, "1000 CPUIDs, 500 outb and inb"},
     {"hyper", round_hyper, "ten HVMOP_xentrace records around compute, 2 ms of sleep"},
 };
