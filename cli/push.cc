@@ -15,9 +15,11 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/profile_source.h"
+#include "cli/report_findings.h"
 #include "cli/time_of_day.h"
 #include "store/bounded_text.h"
 #include "store/gather.h"
+#include "store/gather_trace.h"
 #include "store/store.h"
 
 namespace xenoscope::cli {
@@ -75,18 +77,29 @@ absl::StatusOr<bool> PushOne(const Options& options, store::Store& to) {
   }
   XENOSCOPE_ASSIGN_OR_RETURN(store::SliceHead head, HeadOf(options, *source.info()));
   report::ProfileReport made;
-  XENOSCOPE_RETURN_IF_ERROR(source.Profile(
-      options.profile, {.by = {correlate::Dimension::kDomain}, .sums_by = store::GatheredColumns()},
-      made));
+  using correlate::Dimension;
+  // Rules look at whole functions.
+  made.by = {Dimension::kDomain, Dimension::kMode, Dimension::kImage, Dimension::kFunction};
+  FindingsPass findings(options.profile, /*all=*/false);
+  XENOSCOPE_RETURN_IF_ERROR(
+      source.Profile(options.profile, {.by = made.by, .sums_by = store::GatheredColumns()}, made,
+                     /*observer=*/nullptr, findings.observer()));
+  findings.AddTo(source, made);
   head.event = store::BoundedName(made.event);
   head.is_time = made.is_time;
   head.traced = made.stratified && made.traced;
   head.period = made.is_time && made.period > 0 ? made.period : 1;
   store::Dictionary dictionary;
-  const store::SliceSums sums = store::Gather(
-      made, made, [&made](DomainId domain) { return report::DomainLabel(made, domain); },
-      dictionary);
-  return to.Push({std::move(head), sums}, dictionary);
+  const auto label = [&made](DomainId domain) { return report::DomainLabel(made, domain); };
+  store::SliceSums sums = store::Gather(made, made, label, dictionary);
+  if (findings.document() != nullptr) {
+    store::GatherTrace(*findings.document(), findings.traced(), label, dictionary, sums);
+  }
+  for (const findings::Finding& finding : made.findings) {
+    store::AddFinding(finding.rule, finding.domain ? label(*finding.domain) : "", finding.cycles,
+                      sums);
+  }
+  return to.Push({std::move(head), std::move(sums)}, dictionary);
 }
 
 absl::Status Push(Options options) {

@@ -20,6 +20,8 @@ class FindingsPass {
   correlate::TraceObserver* observer() { return whole_ ? &trace_ : nullptr; }
   // Sets the findings of the finished profile, of which no row has been dropped. To be called once.
   void AddTo(const ProfileSource& source, report::ProfileReport& out);
+  // Returns the length of the trace, in cycles, after the pass.
+  [[nodiscard]] Cycles traced() const { return trace_.range().Length(); }
   // Returns the tables of the trace after AddTo; null without a trace, and for a part of the time.
   [[nodiscard]] const analysis::Document* document() const {
     return document_ ? &*document_ : nullptr;

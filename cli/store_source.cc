@@ -52,20 +52,19 @@ const store::SliceHead& FirstOf(const std::vector<store::SliceHead>& heads) {
   });
 }
 
-// Sets what the profile is of, and says it: "60 slices of 2 hosts (a, b) from ... to ...".
-std::string SelectionNote(const std::vector<store::SliceHead>& heads,
-                          const store::MergedProfile& merged, StoredSlices& out) {
+// Completes what the slices are that a result is of, and says it: "60 slices of 2 hosts (a, b) from
+// ... to ...".
+std::string SelectionNote(const std::vector<store::SliceHead>& heads, const std::string& event,
+                          StoredSlices& out) {
   uint64_t error = 0;
   int64_t begin = heads.back().begin_ns;
   for (const store::SliceHead& head : heads) {
-    if (head.event != merged.event) continue;
+    if (head.event != event) continue;
     begin = std::min(begin, head.begin_ns);
     out.newest_end_ns = std::max(out.newest_end_ns, head.end_ns);
     error = std::max(error, head.clock_error_ns);
   }
-  out.slices = merged.slices;
-  out.hosts = merged.hosts;
-  std::vector<std::string> hosts = merged.hosts;
+  std::vector<std::string> hosts = out.hosts;
   if (hosts.size() > kMostHosts) {
     hosts.resize(kMostHosts);
     hosts.emplace_back("...");
@@ -73,7 +72,7 @@ std::string SelectionNote(const std::vector<store::SliceHead>& heads,
   return fmt::format(
       "{} slices of {} host{} ({}) from {} to {}, by clocks that are wrong by at most "
       "{:.3g} s",
-      out.slices, merged.hosts.size(), merged.hosts.size() == 1 ? "" : "s", fmt::join(hosts, ", "),
+      out.slices, out.hosts.size(), out.hosts.size() == 1 ? "" : "s", fmt::join(hosts, ", "),
       TimeOfDayText(begin), TimeOfDayText(out.newest_end_ns),
       static_cast<double>(error) / kNsPerSecond);
 }
@@ -170,13 +169,14 @@ absl::Status ProfileOfStore(const StoreOptions& options, std::vector<correlate::
   out.by = by;
   XENOSCOPE_ASSIGN_OR_RETURN(store::Merger merger,
                              store::Merger::By(std::move(by), FirstOf(heads).clock_hz));
+  selection.wanted = merger.wanted();
   XENOSCOPE_RETURN_IF_ERROR(
       opened->Read(selection, [&](const store::Slice& slice, const store::Dictionary& dictionary) {
         return merger.Add(slice, dictionary);
       }));
   XENOSCOPE_ASSIGN_OR_RETURN(store::MergedProfile merged, merger.Finish());
-  StoredSlices about;
-  merged.cautions.push_back(SelectionNote(heads, merged, about));
+  StoredSlices about{merged.slices, merged.hosts};
+  merged.cautions.push_back(SelectionNote(heads, merged.event, about));
   if (slices != nullptr) *slices = std::move(about);
   out.input = options.url;
   out.has_domain_numbers = false;
@@ -187,6 +187,27 @@ absl::Status ProfileOfStore(const StoreOptions& options, std::vector<correlate::
   static_cast<profile::SampleSet&>(out) = static_cast<profile::SampleSet&&>(merged);
   static_cast<profile::ProfileResults&>(out) = static_cast<profile::ProfileResults&&>(merged);
   return absl::OkStatus();
+}
+
+absl::StatusOr<store::TraceTotals> TraceTotalsOfStore(const StoreOptions& options, Clock& clock,
+                                                      std::string& note) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> opened,
+                             store::OpenStore(options.url, store::Access::kRead));
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<store::SliceHead> heads,
+                             opened->Heads(options.selection));
+  store::Selection selection = options.selection;
+  XENOSCOPE_ASSIGN_OR_RETURN(selection.event, ChooseEvent(heads, options));
+  selection.wanted = {.profile = false};
+  clock = {FirstOf(heads).clock_hz, ClockSource::kRecorded};
+  store::TraceTotals totals(clock.hz);
+  XENOSCOPE_RETURN_IF_ERROR(
+      opened->Read(selection, [&](const store::Slice& slice, const store::Dictionary& dictionary) {
+        totals.Add(slice, dictionary);
+        return absl::OkStatus();
+      }));
+  StoredSlices about{totals.slices(), totals.hosts()};
+  note = SelectionNote(heads, selection.event, about);
+  return totals;
 }
 
 void Narrow(DomainId domain, report::ProfileReport& profile) {

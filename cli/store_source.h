@@ -11,6 +11,7 @@
 #include "correlate/row_key.h"
 #include "report/profile/profile_view.h"
 #include "store/store.h"
+#include "store/trace_totals.h"
 
 namespace xenoscope::cli {
 
@@ -62,6 +63,12 @@ absl::Status ProfileOfStore(const StoreOptions& options, std::vector<correlate::
 absl::Status ProfileOfStore(const StoreOptions& options, const std::string& domain,
                             std::vector<correlate::Dimension> by, report::ProfileReport& out,
                             StoredSlices* slices = nullptr);
+
+// Returns what the traces of the selected slices show, in cycles of `clock`, and a note that says
+// which slices these are. Errors: those of store::OpenStore and Store::Read; NotFound without a
+// slice.
+absl::StatusOr<store::TraceTotals> TraceTotalsOfStore(const StoreOptions& options, Clock& clock,
+                                                      std::string& note);
 
 // Leaves only rows of the domain, with shares of its time.
 void Narrow(DomainId domain, report::ProfileReport& profile);

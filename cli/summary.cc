@@ -16,6 +16,8 @@
 #include "cli/commands.h"
 #include "cli/domain_names.h"
 #include "cli/output.h"
+#include "cli/store_source.h"
+#include "cli/summary_of_store.h"
 #include "cli/symbol_options.h"
 #include "cli/trace_options.h"
 #include "correlate/guest_clocks.h"
@@ -30,6 +32,7 @@ namespace {
 
 struct Options {
   profile::TraceRequest trace;
+  StoreOptions store;  // in place of a trace
   std::string format = "text";
   unsigned threads = 0;
   std::vector<std::string> domains;
@@ -47,10 +50,13 @@ std::vector<std::string_view> NotRecorded(const profile::TraceInput& input) {
   return trace::MissingFigures(*input.event_mask, trace::AllFigures());
 }
 
-// Returns the keys of all sections, in the order of the text.
+// Returns the keys of all sections, in the order of the text; those of stores alone come last.
 std::vector<std::string> SectionKeys() {
   std::vector<std::string> keys;
   for (const analysis::GroupInfo& group : analysis::AllGroups()) {
+    if (std::ranges::find(keys, group.key) == keys.end()) keys.emplace_back(group.key);
+  }
+  for (const analysis::GroupInfo& group : store::TraceTotals::Groups()) {
     if (std::ranges::find(keys, group.key) == keys.end()) keys.emplace_back(group.key);
   }
   return keys;
@@ -77,7 +83,7 @@ std::string SectionList(std::string_view title, analysis::SectionLevel level) {
 std::string Footer() {
   using enum analysis::SectionLevel;
   return "Sections:\n" + SectionList("trace", kTrace) + SectionList("domain", kDomain) +
-         SectionList("vCPU", kVcpu) +
+         SectionList("vCPU", kVcpu) + "  store   runstates waited_for exits findings losses\n" +
          fmt::format(
              "Text of a host with more than {} pCPUs or {} domains has a table for each pCPU only\n"
              "with --pcpu, and for each domain and vCPU only with --vcpu or --domain; --all and\n"
@@ -86,7 +92,8 @@ std::string Footer() {
              "  xenoscope summary web.xeno\n"
              "  xenoscope summary --domain web1 --sections runstates,exits web.xeno\n"
              "  xenoscope summary --kernel 3=System.map --sections interrupt_eip trace.bin\n"
-             "  xenoscope summary --format json trace.bin | jq '.domains[].vcpus[].exits'",
+             "  xenoscope summary --format json trace.bin | jq '.domains[].vcpus[].exits'\n"
+             "  xenoscope summary --from-store sqlite:fleet.db --since 24h --sections exits,losses",
              report::kMostPcpusShown, report::kMostDomainsShown);
 }
 
@@ -106,6 +113,14 @@ std::string FindingsOf(const profile::TraceInput& input, const analysis::Analysi
 }
 
 absl::Status Summarise(const Options& options) {
+  if (!options.store.url.empty()) {
+    return SummariseStore({.store = options.store,
+                           .format = options.format,
+                           .sections = options.sections,
+                           .domains = options.domains,
+                           .by_vcpu = options.vcpus,
+                           .details = options.all});
+  }
   XENOSCOPE_ASSIGN_OR_RETURN(const profile::TraceInput input, OpenTraceInput(options.trace));
   report::SummarySelection selection{{}, options.sections};
   XENOSCOPE_ASSIGN_OR_RETURN(selection.domains, ChooseDomains(input.info(), options.domains));
@@ -141,7 +156,7 @@ absl::Status Summarise(const Options& options) {
     json["trace"]["not_recorded"] = NotRecorded(input);
     text = report::Dump(json);
   } else if (options.format == "csv") {
-    text = report::SummaryCsv(result);
+    text = report::SummaryCsv(result.document);
   } else {
     // Who names domains or sections wants to see them.
     const bool chosen = !options.sections.empty();
@@ -181,9 +196,11 @@ void AddSummary(Command program, CommandAction& run) {
       .OneOf(SectionKeys())
       .ValueText("KEY,...");
   AddSymbolOptions(command, options->symbols);
+  AddStoreOptions(command, options->store);
   command.AddFlag("--pcpu", options->pcpus, "Show tables of pCPUs also of a host with many");
   command.AddFlag("--vcpu", options->vcpus,
-                  "Show tables of domains and vCPUs also of a host with many");
+                  "Show tables of domains and vCPUs also of a host with many; of a store: rows of "
+                  "vCPUs in place of domains");
   command
       .AddFlag("--findings", options->findings,
                "Instead of the summary, show what stands out: at most 10 statements, by the time "
@@ -195,6 +212,15 @@ void AddSummary(Command program, CommandAction& run) {
   command.SetCallback([options, &run] {
     if (options->findings && options->format == "csv") {
       ThrowUsageError("--findings", "goes with --format text or json only");
+    }
+    CheckStoreOptions(options->store);
+    if (!options->store.url.empty()) {
+      if (options->trace.path != kDefaultRecording) {
+        ThrowUsageError("--from-store",
+                        "takes the place of a recording; leave out " + options->trace.path);
+      }
+      if (options->findings) options->sections = {"findings"};
+      CheckStoreSections(options->sections);
     }
     run = [options] { return Summarise(*options); };
   });

@@ -8,18 +8,16 @@
 #include <vector>
 
 #include "analysis/document.h"
+#include "analysis/find_figure.h"
 #include "base/ids.h"
 #include "base/tsc.h"
 
 namespace xenoscope::findings {
 
-// Returns the group with this key; null if there is none.
-const analysis::MetricGroup* FindGroup(const analysis::Section& section, std::string_view key);
-// Returns the row of that name in the group; null if there is none.
-const analysis::MetricRow* FindRow(const analysis::Section& section, std::string_view group,
-                                   std::string_view row);
-// Returns the whole number of that key; 0 if the row has none.
-uint64_t Figure(const analysis::MetricRow& row, std::string_view key);
+using analysis::Figure;
+using analysis::FindGroup;
+using analysis::FindRow;
+
 // Returns the mean length of the row's intervals, in cycles; 0 without an interval.
 double MeanLength(const analysis::MetricRow& row);
 

@@ -53,7 +53,7 @@ class SliceJoiner {
 
   Slice out_;
   std::tuple<Numbers<StratumSums>, Numbers<VcpuSums>, Numbers<PairSums>, Numbers<PartSums>,
-             Numbers<UnionSums>, Numbers<CrossSums>, Numbers<Counter>>
+             Numbers<UnionSums>, Numbers<CrossSums>, Numbers<Counter>, Numbers<TraceSums>>
       numbers_;  // by key: the index of the row in out_
 };
 

@@ -13,7 +13,7 @@
 #include "base/string_interner.h"
 #include "correlate/profile_sums.h"
 #include "profile/profile_results.h"
-#include "store/slice.h"
+#include "store/store.h"
 
 namespace xenoscope::store {
 
@@ -31,6 +31,11 @@ class Merger {
   // those of a clock of `clock_hz`, or, if that is 0, of the first slice's. Errors
   // (InvalidArgument): another column.
   static absl::StatusOr<Merger> By(std::vector<correlate::Dimension> by, uint64_t clock_hz = 0);
+
+  // Returns the sums that it needs.
+  [[nodiscard]] WantedSums wanted() const {
+    return {.profile = true, .columns = columns_, .unions = has_unions_, .trace = false};
+  }
 
   // Adds a slice, whose keys are in the dictionary: the same one in all calls, which may have
   // grown. Errors: InvalidArgument if the slice is of another event than the first one;

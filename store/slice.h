@@ -180,6 +180,27 @@ struct Counter {
   double value = 0;
 };
 
+// What a trace's analyses count, and what stands out of it (TraceSums::figure).
+enum TraceFigure : uint8_t {
+  kRunstateFigure = 0,  // name: "runnable"; count: intervals that the trace has whole
+  kWaitFigure = 1,      // name: why it was runnable; other: the domain that had the pCPU, or ""
+  kExitFigure = 2,      // name: "VMEXIT_CPUID"; part: its subreason, or ""
+  kFindingFigure = 3,   // name: the rule; other: the domain that it is about, or ""; of no vCPU
+};
+inline constexpr uint8_t kLastTraceFigure = kFindingFigure;
+
+// A number of something that the trace shows of a vCPU, and the time of all of it. Those of a
+// figure are exact and add up.
+struct TraceSums {
+  uint8_t figure = 0;  // a TraceFigure
+  VcpuNumber vcpu = kAllVcpus;
+  std::string name;
+  std::string part;
+  std::string other;  // the name of a domain
+  double count = 0;
+  double cycles = 0;
+};
+
 struct SliceHead {
   std::string host;
   // The time of day, in nanoseconds of UTC since 1970, [begin, end), and by how much it may be
@@ -203,6 +224,7 @@ struct SliceSums {
   std::vector<UnionSums> unions;
   std::vector<CrossSums> crosses;
   std::vector<Counter> counters;
+  std::vector<TraceSums> trace;
 };
 
 struct Slice {

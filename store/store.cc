@@ -46,6 +46,11 @@ bool HasKeys(const CrossSums& row, const Dictionary& /*dictionary*/) {
   return row.vcpu != kAllVcpus && row.columns < kAllCodeColumns;
 }
 bool HasKeys(const Counter& row, const Dictionary& /*dictionary*/) { return row.value >= 0; }
+bool HasKeys(const TraceSums& row, const Dictionary& /*dictionary*/) {
+  return row.figure <= kLastTraceFigure &&
+         (row.figure == kFindingFigure) == (row.vcpu == kAllVcpus) && row.count >= 0 &&
+         row.cycles >= 0;
+}
 
 template <typename Sums>
 bool IsFinite(const Sums& row) {

@@ -14,6 +14,15 @@
 
 namespace xenoscope::store {
 
+// Which of a slice's sums are wanted. A store may leave out others, and add up rows that differ in
+// columns of code that are not wanted.
+struct WantedSums {
+  bool profile = true;                // what profiles are made of
+  uint8_t columns = kAllCodeColumns;  // of profile: a set of CodeColumn
+  bool unions = true;                 // of profile: sums of all contexts together, and pairs
+  bool trace = true;                  // TraceSums
+};
+
 // Which slices are meant.
 struct Selection {
   std::vector<std::string> hosts{};  // empty: all
@@ -21,6 +30,7 @@ struct Selection {
   int64_t since_ns = std::numeric_limits<int64_t>::min();
   int64_t until_ns = std::numeric_limits<int64_t>::max();
   std::string event{};  // empty: all
+  WantedSums wanted{};
 };
 
 // The longest time of a slice: a day.

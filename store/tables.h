@@ -109,6 +109,19 @@ struct Table<Counter> {
   static auto Fields(auto& row) { return std::tie(row.name, row.value); }
 };
 
+template <>
+struct Table<TraceSums> {
+  static constexpr std::string_view kName = "trace";
+  static constexpr bool kExact = true;
+  static constexpr size_t kKeys = 5;
+  static constexpr std::array<std::string_view, 7> kColumns = {"figure", "vcpu",  "label", "part",
+                                                               "other",  "count", "cycles"};
+  static constexpr auto kRows = &SliceSums::trace;
+  static auto Fields(auto& row) {
+    return std::tie(row.figure, row.vcpu, row.name, row.part, row.other, row.count, row.cycles);
+  }
+};
+
 // Calls visit.template operator()<Sums>() for each table, and returns the first error.
 template <typename Visitor>
 absl::Status ForEachTable(Visitor visit) {
@@ -120,7 +133,7 @@ absl::Status ForEachTable(Visitor visit) {
   (void)(go_on(std::type_identity<StratumSums>()) && go_on(std::type_identity<VcpuSums>()) &&
          go_on(std::type_identity<PairSums>()) && go_on(std::type_identity<PartSums>()) &&
          go_on(std::type_identity<UnionSums>()) && go_on(std::type_identity<CrossSums>()) &&
-         go_on(std::type_identity<Counter>()));
+         go_on(std::type_identity<Counter>()) && go_on(std::type_identity<TraceSums>()));
   return status;
 }
 

@@ -13,6 +13,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "analysis/find_figure.h"
 #include "report/summary/guest_clock_text.h"
 #include "report/summary/skew_text.h"
 #include "report/table/table.h"
@@ -139,14 +140,6 @@ std::string Title(const std::string& key) {
   return title;
 }
 
-uint64_t IntegerValue(const analysis::MetricRow& row, std::string_view key) {
-  for (const Metric& figure : row.metrics) {
-    const auto* value = std::get_if<uint64_t>(&figure.value);
-    if (figure.key == key && value != nullptr) return *value;
-  }
-  return 0;
-}
-
 bool SameFigures(const std::vector<Metric>& a, const std::vector<Metric>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Metric& x, const Metric& y) {
     return x.key == y.key && x.value == y.value;
@@ -216,8 +209,8 @@ class GroupTable {
     for (const Metric& figure : row.metrics) cells[table_.Find(figure.key)] = CellOf(figure);
     const size_t share = table_.Find("share");
     if (share < cells.size() && !std::holds_alternative<std::monostate>(cells[share - 1])) {
-      const uint64_t cycles = IntegerValue(row, "cycles");
-      const uint64_t count = IntegerValue(row, "count");
+      const uint64_t cycles = analysis::Figure(row, "cycles");
+      const uint64_t count = analysis::Figure(row, "count");
       const Cycles all = metadata_->range.Length();
       if (all > 0) cells[share] = static_cast<double>(cycles) / static_cast<double>(all);
       const size_t average = table_.Find("average");
@@ -252,16 +245,16 @@ std::string RemainderText(const analysis::MetricGroup& group,
   std::string text;
   for (const analysis::MetricRow& row : named) {
     text += fmt::format("{}{} {}", text.empty() ? "  not included above: " : "; ", row.name,
-                        RemainderFigure(Has(row, "cycles"), IntegerValue(row, "count"),
-                                        IntegerValue(row, "cycles"), metadata));
+                        RemainderFigure(Has(row, "cycles"), analysis::Figure(row, "count"),
+                                        analysis::Figure(row, "cycles"), metadata));
   }
   if (all) return text + "\n";
   const auto others = std::span(group.rows).subspan(kNamed);
   uint64_t count = 0;
   Cycles cycles = 0;
   for (const analysis::MetricRow& row : others) {
-    count += IntegerValue(row, "count");
-    cycles += IntegerValue(row, "cycles");
+    count += analysis::Figure(row, "count");
+    cycles += analysis::Figure(row, "cycles");
   }
   return text + fmt::format("; {} more {}\n", others.size(),
                             RemainderFigure(AnyHas(group.rows, "cycles"), count, cycles, metadata));
@@ -276,7 +269,7 @@ analysis::MetricGroup Shortened(const analysis::MetricGroup& group) {
   shortened.rows.assign(group.rows.begin(), first_hidden);
   uint64_t others = 0;
   for (auto row = first_hidden; row != group.rows.end(); ++row)
-    others += IntegerValue(*row, "count");
+    others += analysis::Figure(*row, "count");
   shortened.rows.push_back(analysis::MetricRow{"(others; --all shows more)", {}, {}}.Add(
       "count", analysis::MetricUnit::kCount, others));
   return shortened;
@@ -293,7 +286,7 @@ analysis::MetricRow SumOf(std::string name, std::span<const analysis::MetricRow>
   };
   std::vector<Sum> sums;
   for (const analysis::MetricRow& row : rows) {
-    const auto weight = static_cast<double>(IntegerValue(row, row.metrics.front().key));
+    const auto weight = static_cast<double>(analysis::Figure(row, row.metrics.front().key));
     for (const Metric& figure : row.metrics) {
       auto sum = std::ranges::find(sums, figure.key, [](const Sum& one) { return one.figure.key; });
       if (sum == sums.end()) sum = sums.insert(sums.end(), Sum{figure, 0, 0, 0});
@@ -325,7 +318,7 @@ analysis::MetricGroup Ranked(const analysis::MetricGroup& group, bool all) {
   constexpr size_t kShown = 20;
   analysis::MetricGroup ranked = group;
   std::ranges::stable_sort(ranked.rows, std::ranges::greater(), [](const analysis::MetricRow& row) {
-    return row.metrics.empty() ? 0 : IntegerValue(row, row.metrics.front().key);
+    return row.metrics.empty() ? 0 : analysis::Figure(row, row.metrics.front().key);
   });
   if (all || ranked.rows.size() <= kShown + 1) return ranked;
   const auto others = std::span(ranked.rows).subspan(kShown);
@@ -571,6 +564,15 @@ void Select(const SummarySelection& selection, analysis::Document& document) {
   });
 }
 
+std::string GroupsText(const analysis::Section& section, const analysis::TraceMetadata& metadata,
+                       const SummaryStyle& style) {
+  return SectionText(section, metadata, style);
+}
+
+void AddGroupsJson(const analysis::Section& section, ordered_json& out) {
+  AddSection(section, ordered_json(out), out);
+}
+
 std::string SummaryText(const AnalysisResult& result, const DomainNames& names,
                         const SummaryStyle& chosen) {
   SummaryStyle style = chosen;
@@ -610,7 +612,7 @@ ordered_json SummaryJson(const AnalysisResult& result, const DomainNames& names)
   return out;
 }
 
-std::string SummaryCsv(const AnalysisResult& result) {
+std::string SummaryCsv(const analysis::Document& document) {
   Table table;
   for (const char* key : {"domain", "vcpu", "group", "name"}) {
     table.columns.push_back({key, key, ColumnUnit::kText, Shorten::kEnd});
@@ -618,8 +620,8 @@ std::string SummaryCsv(const AnalysisResult& result) {
   for (const char* key : {"count", "cycles", "p5", "p50", "p95"}) {
     table.columns.push_back({key, key, ColumnUnit::kCount, Shorten::kEnd});
   }
-  AddCsvSection("", "", result.document.trace, table);
-  for (const analysis::DomainSection& domain : result.document.domains) {
+  AddCsvSection("", "", document.trace, table);
+  for (const analysis::DomainSection& domain : document.domains) {
     const std::string domid = std::to_string(domain.domain.value);
     AddCsvSection(domid, "", domain.section, table);
     for (const analysis::VcpuSection& vcpu : domain.vcpus) {

@@ -43,6 +43,12 @@ nlohmann::ordered_json SummaryJson(const analysis::AnalysisResult& result,
 
 // Returns one line for each row: domain, vcpu, group, name (with its parts after "/"), then count,
 // cycles, p5, p50, p95, value.
-std::string SummaryCsv(const analysis::AnalysisResult& result);
+std::string SummaryCsv(const analysis::Document& document);
+
+// The groups of a section alone, for what is no trace. Shares are parts of the metadata's range.
+std::string GroupsText(const analysis::Section& section, const analysis::TraceMetadata& metadata,
+                       const SummaryStyle& style);
+// Adds them to `out`, as the trace of SummaryJson has them.
+void AddGroupsJson(const analysis::Section& section, nlohmann::ordered_json& out);
 
 }  // namespace xenoscope::report

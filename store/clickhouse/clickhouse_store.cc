@@ -136,8 +136,9 @@ absl::StatusOr<bool> ClickHouseStore::PushChecked(const Slice& slice,
 absl::Status ClickHouseStore::ReadUnchecked(const Selection& selection, const SliceVisitor& visit) {
   const std::string where = WhereOnce(selection);
   XENOSCOPE_ASSIGN_OR_RETURN(
-      GroupReader groups,
-      GroupReader::Ask(where, [this](std::string_view sql) { return client_.Run(sql); }));
+      GroupReader groups, GroupReader::Ask(where, selection.wanted, [this](std::string_view sql) {
+        return client_.Run(sql);
+      }));
   Dictionary dictionary;
   Slice slice;
   while (groups.Next(dictionary, slice)) XENOSCOPE_RETURN_IF_ERROR(visit(slice, dictionary));
@@ -185,7 +186,9 @@ absl::StatusOr<Store::Joined> ClickHouseStore::Join(const Selection& /*selection
 
 absl::StatusOr<uint64_t> ClickHouseStore::EraseDomain(const Selection& selection,
                                                       const std::string& domain) {
-  const std::string of_domain = fmt::format("{} AND domain = {}", Where(selection), Quoted(domain));
+  const std::string name = Quoted(domain);
+  const std::string of_domain =
+      fmt::format("{} AND (domain = {} OR other = {})", Where(selection), name, name);
   XENOSCOPE_ASSIGN_OR_RETURN(
       const uint64_t slices,
       Count(fmt::format("SELECT uniqExact(event, host, begin_ns) FROM {} WHERE {}", kSumTable,
@@ -199,10 +202,17 @@ absl::StatusOr<uint64_t> ClickHouseStore::EraseDomain(const Selection& selection
   const auto erased = [&](std::string_view column) {
     return fmt::format("concat('(removed ', toString(sipHash64({}, {})), ')')", column, salt);
   };
-  XENOSCOPE_RETURN_IF_ERROR(Mutate(fmt::format(
-      "UPDATE domain = {}, image = if(mode = 'xen' OR image = '', image, {}), function = if(mode = "
-      "'xen' OR function = '', function, {}) WHERE {}",
-      erased("domain"), erased("image"), erased("function"), of_domain)));
+  // Its images and functions are in its own rows, its name is also in those of who waited for it.
+  const auto of_code = [&](std::string_view column) {
+    return fmt::format("{0} = if(domain != {1} OR mode = 'xen' OR {0} = '', {0}, {2})", column,
+                       name, erased(column));
+  };
+  const auto of_name = [&](std::string_view column) {
+    return fmt::format("{0} = if({0} = {1}, {2}, {0})", column, name, erased(column));
+  };
+  XENOSCOPE_RETURN_IF_ERROR(
+      Mutate(fmt::format("UPDATE {}, {}, {}, {} WHERE {}", of_name("domain"), of_name("other"),
+                         of_code("image"), of_code("function"), of_domain)));
   return slices;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -25,24 +26,43 @@ GroupKey ReadGroup(RowBinaryReader& in) {
   return key;
 }
 
+template <typename Sums>
+bool IsWanted(const WantedSums& wanted) {
+  if (std::is_same_v<Sums, Counter>) return true;
+  if (std::is_same_v<Sums, TraceSums>) return wanted.trace;
+  const bool of_unions = std::is_same_v<Sums, UnionSums> || std::is_same_v<Sums, PairSums>;
+  return wanted.profile && (wanted.unions || !of_unions);
+}
+
 }  // namespace
 
-absl::StatusOr<GroupReader> GroupReader::Ask(std::string_view where, const Run& run) {
+absl::StatusOr<GroupReader> GroupReader::Ask(std::string_view where, const WantedSums& wanted,
+                                             const Run& run) {
   std::vector<std::string> answers;
   const std::string from_to =
-      fmt::format("FROM {} WHERE {} AND kind = '{{}}' GROUP BY {}{{}} ORDER BY {} FORMAT RowBinary",
+      fmt::format("FROM {} WHERE {} AND kind = {{}} GROUP BY {}{{}} ORDER BY {} FORMAT RowBinary",
                   kSumTable, where, kGroup, kGroup);
   XENOSCOPE_ASSIGN_OR_RETURN(
       answers.emplace_back(),
       run(fmt::format("SELECT {}, count(), max(traced), min(begin_ns), max(end_ns), sum(end_ns - "
                       "begin_ns), max(clock_error_ns) {}",
-                      kGroup, fmt::format(fmt::runtime(from_to), "slice", ""))));
+                      kGroup, fmt::format(fmt::runtime(from_to), "'slice'", ""))));
   XENOSCOPE_RETURN_IF_ERROR(ForEachTable([&]<typename Sums>() -> absl::Status {
-    const std::string keys = KeyColumns<Sums>();
+    if (!IsWanted<Sums>(wanted)) {
+      answers.emplace_back();
+      return absl::OkStatus();
+    }
+    // Crosses are of one set of columns each.
+    const bool crosses = std::is_same_v<Sums, CrossSums>;
+    const uint8_t code = crosses ? kAllCodeColumns : wanted.columns;
+    std::string kind = fmt::format("'{}'", Table<Sums>::kName);
+    if (crosses) kind += fmt::format(" AND columns IN (0, {})", wanted.columns);
     XENOSCOPE_ASSIGN_OR_RETURN(
         answers.emplace_back(),
-        run(fmt::format("SELECT {}, {}, {} {}", kGroup, keys, SumsOfColumns<Sums>(),
-                        fmt::format(fmt::runtime(from_to), Table<Sums>::kName, ", " + keys))));
+        run(fmt::format("SELECT {}, {}, {} {}", kGroup, KeyColumns<Sums>(code, Clause::kSelect),
+                        SumsOfColumns<Sums>(),
+                        fmt::format(fmt::runtime(from_to), kind,
+                                    ", " + KeyColumns<Sums>(code, Clause::kGroupBy)))));
     return absl::OkStatus();
   }));
   return GroupReader(std::move(answers));

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "store/clickhouse/row_binary.h"
-#include "store/slice.h"
+#include "store/store.h"
 
 namespace xenoscope::store {
 
@@ -28,11 +28,12 @@ class GroupReader {
   using Run = std::function<absl::StatusOr<std::string>(std::string_view sql)>;
 
   // One of the heads of groups, then one of each kind of sums.
-  static constexpr size_t kAnswers = 8;
+  static constexpr size_t kAnswers = 9;
 
-  // Asks for the groups of the rows that fulfil the condition, and for each kind of sums. Errors
-  // are those of `run`.
-  static absl::StatusOr<GroupReader> Ask(std::string_view where, const Run& run);
+  // Asks for the groups of the rows that fulfil the condition, and for each kind of sums
+  // that is wanted. Errors are those of `run`.
+  static absl::StatusOr<GroupReader> Ask(std::string_view where, const WantedSums& wanted,
+                                         const Run& run);
   // For kAnswers answers from elsewhere.
   explicit GroupReader(std::vector<std::string> answers);
 

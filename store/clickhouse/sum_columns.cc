@@ -37,6 +37,10 @@ constexpr std::string_view kContextType =
     "Enum8('running' = 0, 'guest' = 1, 'exit' = 2, 'resume' = 3, 'transition' = 4, 'lost' = 5, "
     "'untraced' = 6, 'switch' = 7, 'unsampled switch' = 8, 'all' = 127)";
 
+// By TraceFigure.
+constexpr std::string_view kFigureType =
+    "Enum8('runstate' = 0, 'wait' = 1, 'exit' = 2, 'finding' = 3)";
+
 constexpr std::array kKeyColumns = {Column{"domain", "String"},
                                     Column{"vcpu", "UInt32"},
                                     Column{"context", kContextType},
@@ -49,7 +53,11 @@ constexpr std::array kKeyColumns = {Column{"domain", "String"},
                                     Column{"image", "String"},
                                     Column{"function", "String"},
                                     Column{"columns", "UInt8"},
-                                    Column{"counter", "String"}};
+                                    Column{"counter", "String"},
+                                    Column{"figure", kFigureType},
+                                    Column{"label", "String"},
+                                    Column{"part", "String"},
+                                    Column{"other", "String"}};
 
 struct ContextColumns {
   int8_t context = 0;
@@ -68,22 +76,45 @@ struct KeyValues {
   std::string_view function;
   uint8_t columns = 0;
   std::string_view counter;
+  uint8_t figure = 0;
+  std::string_view label;
+  std::string_view part;
+  std::string_view other;
 };
 
-// The names of all sums, each once: kinds share columns.
-const std::vector<std::string_view>& SumColumns() {
-  static const std::vector<std::string_view> columns = [] {
-    std::vector<std::string_view> names;
+// A column of sums. Where no kind needs it exactly it has 24 significant bits, which takes half of
+// the space.
+struct SumColumn {
+  std::string_view name;
+  bool exact = false;
+};
+
+// All of them, each once: kinds share columns.
+const std::vector<SumColumn>& SumColumns() {
+  static const std::vector<SumColumn> columns = [] {
+    std::vector<SumColumn> all;
     (void)ForEachTable([&]<typename Sums>() {
       for (size_t field = Table<Sums>::kKeys; field < Table<Sums>::kColumns.size(); ++field) {
         const std::string_view name = Table<Sums>::kColumns[field];
-        if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+        auto column = std::ranges::find(all, name, &SumColumn::name);
+        if (column == all.end()) column = all.insert(all.end(), {name, false});
+        column->exact = column->exact || Table<Sums>::kExact;
       }
       return absl::OkStatus();
     });
-    return names;
+    return all;
   }();
   return columns;
+}
+
+void Append(const std::vector<double>& sums, RowBinaryWriter& out) {
+  for (size_t column = 0; column < sums.size(); ++column) {
+    if (SumColumns()[column].exact) {
+      out.Put(sums[column]);
+    } else {
+      out.Put(static_cast<float>(sums[column]));
+    }
+  }
 }
 
 // Where the sums of a kind are in SumColumns.
@@ -92,8 +123,9 @@ const std::vector<size_t>& PlacesOf() {
   static const std::vector<size_t> places = [] {
     std::vector<size_t> found;
     for (size_t field = Table<Sums>::kKeys; field < Table<Sums>::kColumns.size(); ++field) {
-      found.push_back(std::ranges::find(SumColumns(), Table<Sums>::kColumns[field]) -
-                      SumColumns().begin());
+      found.push_back(
+          std::ranges::find(SumColumns(), Table<Sums>::kColumns[field], &SumColumn::name) -
+          SumColumns().begin());
     }
     return found;
   }();
@@ -122,13 +154,21 @@ void PutKey(CodeNumber key, std::string_view /*name*/, const Dictionary& diction
   values.image = code.image;
   values.function = code.function;
 }
-void PutKey(uint8_t key, std::string_view /*name*/, const Dictionary& /*dictionary*/,
+void PutKey(uint8_t key, std::string_view name, const Dictionary& /*dictionary*/,
             KeyValues& values) {
-  values.columns = key;
+  (name == "figure" ? values.figure : values.columns) = key;
 }
-void PutKey(const std::string& key, std::string_view /*name*/, const Dictionary& /*dictionary*/,
+void PutKey(const std::string& key, std::string_view name, const Dictionary& /*dictionary*/,
             KeyValues& values) {
-  values.counter = key;
+  if (name == "label") {
+    values.label = key;
+  } else if (name == "part") {
+    values.part = key;
+  } else if (name == "other") {
+    values.other = key;
+  } else {
+    values.counter = key;
+  }
 }
 
 void Append(const SliceHead& head, int8_t kind, uint64_t push, RowBinaryWriter& out) {
@@ -161,6 +201,10 @@ void Append(const KeyValues& keys, RowBinaryWriter& out) {
   out.Put(keys.function);
   out.Put(keys.columns);
   out.Put(keys.counter);
+  out.Put(keys.figure);
+  out.Put(keys.label);
+  out.Put(keys.part);
+  out.Put(keys.other);
 }
 
 template <typename Sums>
@@ -177,7 +221,7 @@ void AppendRow(const Sums& row, const Dictionary& dictionary, std::vector<double
     }
   });
   Append(keys, out);
-  for (const double sum : sums) out.Put(sum);
+  Append(sums, out);
 }
 
 // "'slice' = 0, 'stratum' = 1"
@@ -195,7 +239,7 @@ std::vector<std::string> AllColumns() {
   std::vector<std::string> names = {"kind"};
   for (const Column& column : kHeadColumns) names.emplace_back(column.name);
   for (const Column& column : kKeyColumns) names.emplace_back(column.name);
-  for (const std::string_view name : SumColumns()) names.emplace_back(name);
+  for (const SumColumn& column : SumColumns()) names.emplace_back(column.name);
   return names;
 }
 
@@ -209,7 +253,9 @@ std::string CreateSumTable() {
   for (const Column& column : kKeyColumns) {
     columns += fmt::format(", {} {}", column.name, column.type);
   }
-  for (const std::string_view name : SumColumns()) columns += fmt::format(", {} Float64", name);
+  for (const SumColumn& column : SumColumns()) {
+    columns += fmt::format(", {} {}", column.name, column.exact ? "Float64" : "Float32");
+  }
   // Questions are of one event and kind, of some hosts, and of a time, so they read little else.
   return fmt::format(
       "CREATE TABLE IF NOT EXISTS {} ({}) ENGINE = MergeTree PARTITION BY "
@@ -228,7 +274,7 @@ void AppendSlice(const Slice& slice, const Dictionary& dictionary, uint64_t push
   int8_t kind = 0;
   Append(slice.head, kind, push, out);
   Append(KeyValues(), out);
-  for (const double sum : sums) out.Put(sum);
+  Append(sums, out);
   (void)ForEachTable([&]<typename Sums>() {
     ++kind;
     for (const Sums& row : slice.sums.*Table<Sums>::kRows) {
@@ -240,24 +286,41 @@ void AppendSlice(const Slice& slice, const Dictionary& dictionary, uint64_t push
 }
 
 template <>
-std::string ColumnsOfKey<VcpuNumber>(std::string_view /*name*/) {
+std::string ColumnsOfKey<VcpuNumber>(std::string_view /*name*/, uint8_t /*code*/,
+                                     Clause /*clause*/) {
   return "domain, vcpu";
 }
 template <>
-std::string ColumnsOfKey<ContextNumber>(std::string_view name) {
+std::string ColumnsOfKey<ContextNumber>(std::string_view name, uint8_t /*code*/,
+                                        Clause /*clause*/) {
   return name == "b" ? "context_b, exit_b, both_modes_b" : "context, exit, both_modes";
 }
 template <>
-std::string ColumnsOfKey<CodeNumber>(std::string_view /*name*/) {
-  return "mode, image, function";
+std::string ColumnsOfKey<CodeNumber>(std::string_view /*name*/, uint8_t code, Clause clause) {
+  struct Part {
+    CodeColumn column;
+    std::string_view name;
+    std::string_view constant;
+  };
+  std::vector<std::string_view> columns;
+  for (const Part& part :
+       {Part{kModeColumn, "mode", "toInt8(0)"}, Part{kImageColumn, "image", "''"},
+        Part{kFunctionColumn, "function", "''"}}) {
+    if ((code & part.column) != 0) {
+      columns.push_back(part.name);
+    } else if (clause == Clause::kSelect) {
+      columns.push_back(part.constant);
+    }
+  }
+  return fmt::format("{}", fmt::join(columns, ", "));
 }
 template <>
-std::string ColumnsOfKey<uint8_t>(std::string_view /*name*/) {
-  return "columns";
+std::string ColumnsOfKey<uint8_t>(std::string_view name, uint8_t /*code*/, Clause /*clause*/) {
+  return std::string(name);
 }
 template <>
-std::string ColumnsOfKey<std::string>(std::string_view /*name*/) {
-  return "counter";
+std::string ColumnsOfKey<std::string>(std::string_view name, uint8_t /*code*/, Clause /*clause*/) {
+  return std::string(name == "name" ? "counter" : name);
 }
 
 void ReadKey(RowBinaryReader& in, Dictionary& dictionary, VcpuNumber& key) {

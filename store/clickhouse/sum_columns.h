@@ -20,7 +20,7 @@
 namespace xenoscope::store {
 
 // The table's name ends with the version of its columns.
-inline constexpr std::string_view kSumTable = "sums_1";
+inline constexpr std::string_view kSumTable = "sums_2";
 
 // Returns the statement that makes the table where it is not there.
 std::string CreateSumTable();
@@ -32,10 +32,14 @@ std::string InsertSums();
 void AppendSlice(const Slice& slice, const Dictionary& dictionary, uint64_t push,
                  RowBinaryWriter& out);
 
+// Where columns of a key stand in a statement: those that are not wanted are no part of GROUP BY,
+// and constants in SELECT.
+enum class Clause : uint8_t { kSelect, kGroupBy };
+
 // Returns the columns of a key: "domain, vcpu". `name` is the column of the descriptions in
-// store/tables.h.
+// store/tables.h, and `code` the set of CodeColumn that is wanted. It is empty where none is.
 template <typename Key>
-std::string ColumnsOfKey(std::string_view name);
+std::string ColumnsOfKey(std::string_view name, uint8_t code, Clause clause);
 
 // Read the columns of a key. What is not good becomes what CheckSlice refuses, or ends the reader.
 void ReadKey(RowBinaryReader& in, Dictionary& dictionary, VcpuNumber& key);
@@ -62,12 +66,14 @@ using ColumnType = std::remove_reference_t<
 
 // Returns the columns of the keys of a kind of sums: "domain, vcpu, context, exit, both_modes".
 template <typename Sums>
-std::string KeyColumns() {
+std::string KeyColumns(uint8_t code, Clause clause) {
   std::string columns;
   ForEachColumn<Sums>([&]<size_t kField>() {
     if constexpr (kField < Table<Sums>::kKeys) {
-      if (!columns.empty()) columns += ", ";
-      columns += ColumnsOfKey<ColumnType<Sums, kField>>(Table<Sums>::kColumns[kField]);
+      const std::string more =
+          ColumnsOfKey<ColumnType<Sums, kField>>(Table<Sums>::kColumns[kField], code, clause);
+      if (!columns.empty() && !more.empty()) columns += ", ";
+      columns += more;
     }
   });
   return columns;

@@ -78,11 +78,12 @@ absl::Status DropUnusedKeys(const Connection& connection) {
   XENOSCOPE_ASSIGN_OR_RETURN(KeyReader keys, KeyReader::Make(connection, dictionary));
   XENOSCOPE_ASSIGN_OR_RETURN(PackedReader packed, PackedReader::Make(connection));
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<int64_t> slices, AllSlices(connection));
-  absl::flat_hash_set<std::string> counters;
+  absl::flat_hash_set<std::string> names;
   SliceSums sums;
   for (const int64_t slice : slices) {
     XENOSCOPE_RETURN_IF_ERROR(packed.Read(slice, keys, sums));
-    for (const Counter& counter : sums.counters) counters.insert(counter.name);
+    for (const Counter& counter : sums.counters) names.insert(counter.name);
+    for (const TraceSums& row : sums.trace) names.insert({row.name, row.part, row.other});
   }
   XENOSCOPE_RETURN_IF_ERROR(connection.Run(kTemporaryTables));
   XENOSCOPE_ASSIGN_OR_RETURN(KeyWriter writer, KeyWriter::Make(connection, dictionary));
@@ -90,7 +91,7 @@ absl::Status DropUnusedKeys(const Connection& connection) {
   XENOSCOPE_RETURN_IF_ERROR(Keep(connection, "context", writer, NumbersOf(dictionary.contexts)));
   XENOSCOPE_RETURN_IF_ERROR(Keep(connection, "code", writer, NumbersOf(dictionary.codes)));
   XENOSCOPE_RETURN_IF_ERROR(
-      Keep(connection, "name", writer, std::vector<std::string>(counters.begin(), counters.end())));
+      Keep(connection, "name", writer, std::vector<std::string>(names.begin(), names.end())));
   return connection.Run(kDropOthers);
 }
 
@@ -146,6 +147,11 @@ class DomainEraser {
       return absl::OkStatus();
     });
     if (!erased.ok()) return erased;
+    for (TraceSums& row : sums.trace) {
+      if (row.other != domain_) continue;
+      found = true;
+      row.other = new_domain_;
+    }
     if (!found) return false;
     for (Counter& counter : sums.counters) {
       if (!counter.name.starts_with(kUnresolvedCounter) ||

@@ -19,8 +19,10 @@
 namespace xenoscope::store {
 namespace {
 
-// The version of the schema, in the file's user_version.
-constexpr int64_t kVersion = 3;
+// The version of the schema, in the file's user_version. Slices of version 3 have no TraceSums, and
+// that is all that is different: such files are read, and become version 4 when they are written.
+constexpr int64_t kVersion = 4;
+constexpr int64_t kOldestVersion = 3;
 constexpr int64_t kApplicationId = 0x58656e6f;  // "Xeno", in the file's header
 
 // A question reads the heads of its slices, by an index over hosts or over times, and then the sums
@@ -51,7 +53,7 @@ absl::Status MakeTables(const Connection& connection) {
                             .c_str());
 }
 
-// Makes the tables in an empty file, and checks the version of others.
+// Makes the tables in an empty file, checks the version of others, and makes it the newest one.
 absl::Status Prepare(const Connection& connection, const std::string& path, Access access) {
   XENOSCOPE_ASSIGN_OR_RETURN(const int64_t application, connection.Number("PRAGMA application_id"));
   XENOSCOPE_ASSIGN_OR_RETURN(const int64_t version, connection.Number("PRAGMA user_version"));
@@ -61,13 +63,14 @@ absl::Status Prepare(const Connection& connection, const std::string& path, Acce
   if (application != kApplicationId) {
     return InvalidError("{}: a database of another program, not a store of xenoscope push", path);
   }
-  if (version != kVersion) {
+  if (version < kOldestVersion || version > kVersion) {
     return PreconditionError(
-        "{}: a store of version {}; this xenoscope reads version {}: use the version of xenoscope "
-        "that wrote it, or push its recordings to a new file",
-        path, version, kVersion);
+        "{}: a store of version {}; this xenoscope reads versions {} to {}: use the version of "
+        "xenoscope that wrote it, or push its recordings to a new file",
+        path, version, kOldestVersion, kVersion);
   }
-  return absl::OkStatus();
+  if (version == kVersion || access == Access::kRead) return absl::OkStatus();
+  return connection.Run(fmt::format("PRAGMA user_version = {}", kVersion).c_str());
 }
 
 }  // namespace

@@ -1,10 +1,11 @@
-// Makes profiles of a slice, for fuzz targets of stores.
+// Makes profiles and a summary of a slice, for fuzz targets of stores.
 #pragma once
 
 #include <cstdlib>
 #include <vector>
 
 #include "store/merge.h"
+#include "store/trace_totals.h"
 
 // Ends the program where a slice that passes store::CheckSlice cannot be added.
 inline void Merge(const xenoscope::store::Slice& slice,
@@ -17,4 +18,7 @@ inline void Merge(const xenoscope::store::Slice& slice,
     if (!merger.ok() || !merger->Add(slice, dictionary).ok()) std::abort();
     (void)merger->Finish();
   }
+  xenoscope::store::TraceTotals totals(slice.head.clock_hz);
+  totals.Add(slice, dictionary);
+  (void)totals.Describe({.by_vcpu = true});
 }

@@ -52,6 +52,7 @@ class Subject {
           {xenoscope::Mode::kUser, "image", "function" + std::to_string(i)});
       slice.sums.strata.push_back({vcpu, context, 1000, 2, {3, 5, 2}});
       slice.sums.parts.push_back({vcpu, context, code, {3, 5, 5}, 0});
+      slice.sums.trace.push_back({store::kWaitFigure, vcpu, "preempt", "", "db", 1, 500});
     }
     return slice;
   }

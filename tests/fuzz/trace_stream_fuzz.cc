@@ -42,7 +42,7 @@ std::string Summary(const trace::TraceFile& file, unsigned threads) {
   if (!result.ok()) std::abort();  // only accounting that fails is an error here
   const auto names = [](DomainId) { return std::string(); };
   (void)report::SummaryText(*result, names, {});
-  (void)report::SummaryCsv(*result);
+  (void)report::SummaryCsv(result->document);
   return report::SummaryJson(*result, names)
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -143,7 +143,7 @@ std::string TrySummary(const trace::TraceFile& file) {
   if (!result.ok()) return Complaint(result.status(), "summary");
   const auto names = [](DomainId) { return std::string(); };
   (void)report::SummaryText(*result, names, {{}, true});
-  (void)report::SummaryCsv(*result);
+  (void)report::SummaryCsv(result->document);
   (void)report::SummaryJson(*result, names);
   return "";
 }

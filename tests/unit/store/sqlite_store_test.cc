@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <unistd.h>
+#include <zstd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "store/bounded_text.h"
+#include "store/sqlite/connection.h"
 #include "store/store.h"
 #include "store/tables.h"
 
@@ -23,6 +25,19 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+
+// Makes the packed sums (first argument) those of version 3, which end before the rows of traces:
+// there are none of these, so that only their number goes.
+void CutRowsOfTraces(sqlite3_context* context, int /*count*/, sqlite3_value** values) {
+  std::string packed(static_cast<const char*>(sqlite3_value_blob(values[0])),
+                     static_cast<size_t>(sqlite3_value_bytes(values[0])));
+  std::string plain(ZSTD_getFrameContentSize(packed.data(), packed.size()), '\0');
+  ZSTD_decompress(plain.data(), plain.size(), packed.data(), packed.size());
+  plain.resize(plain.size() - sizeof(uint32_t));
+  packed.resize(ZSTD_compressBound(plain.size()));
+  packed.resize(ZSTD_compress(packed.data(), packed.size(), plain.data(), plain.size(), 1));
+  sqlite3_result_blob(context, packed.data(), static_cast<int>(packed.size()), SQLITE_TRANSIENT);
+}
 
 class SqliteStoreTest : public ::testing::Test {
  protected:
@@ -42,8 +57,15 @@ class SqliteStoreTest : public ::testing::Test {
   void Sql(const std::string& sql) {
     sqlite3* database = nullptr;
     ASSERT_EQ(sqlite3_open(path_.c_str(), &database), SQLITE_OK);
+    sqlite3_create_function(database, "version3", 1, SQLITE_UTF8, nullptr, &CutRowsOfTraces,
+                            nullptr, nullptr);
     EXPECT_EQ(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
     sqlite3_close(database);
+  }
+  int64_t Number(const char* sql) {
+    const auto connection = Connection::Open(path_, Access::kRead);
+    EXPECT_TRUE(connection.ok());
+    return connection->Number(sql).value_or(-1);
   }
   // A slice with one row in each table.
   Slice Make(const std::string& host, int64_t begin_ns) {
@@ -65,6 +87,7 @@ class SqliteStoreTest : public ::testing::Test {
     slice.sums.unions.push_back({vcpu, code, {1.25, 2}});
     slice.sums.crosses.push_back({kFunctionColumn, vcpu, kAllContexts, code, 0.25});
     slice.sums.counters.push_back({"samples", 3});
+    slice.sums.trace.push_back({kWaitFigure, vcpu, "preempt", "", "db", 4, 500});
     return slice;
   }
   std::vector<std::string> Hosts(const Selection& selection) {
@@ -149,6 +172,8 @@ TEST_F(SqliteStoreTest, ErasesNamesOfADomainAndKeepsItsSums) {
   slice.sums.parts.push_back({other, context, shared, {9, 9, 9}, 9});
   slice.sums.crosses.push_back({kImageColumn, web, context, secret_image, 3});
   slice.sums.counters.push_back({"unresolved.no symbols for web", 2});
+  slice.sums.trace.push_back({kWaitFigure, other, "preempt", "", "web", 0, 70});
+  slice.sums.trace.push_back({kFindingFigure, kAllVcpus, "waits", "", "web", 1, 70});
   ASSERT_TRUE(*Open()->Push(slice, dictionary_));
   ASSERT_TRUE(*Open()->Push(Make("b", 100), dictionary_));
 
@@ -156,6 +181,7 @@ TEST_F(SqliteStoreTest, ErasesNamesOfADomainAndKeepsItsSums) {
   EXPECT_TRUE(absl::IsNotFound(Open()->EraseDomain({.hosts = {"a"}}, "web").status()));
   std::vector<std::string> parts;
   double cross = 0;
+  double waited = 0;
   const auto visit = [&](const Slice& read, const Dictionary& keys) {
     for (const PartSums& part : read.sums.parts) {
       const CodeKey& code = keys.codes[part.code];
@@ -175,6 +201,10 @@ TEST_F(SqliteStoreTest, ErasesNamesOfADomainAndKeepsItsSums) {
     for (const Counter& counter : read.sums.counters) {
       EXPECT_THAT(counter.name, ::testing::Not(HasSubstr("web")));
     }
+    for (const TraceSums& row : read.sums.trace) {
+      EXPECT_NE(row.other, "web");
+      waited += row.cycles;
+    }
     return absl::OkStatus();
   };
   ASSERT_TRUE(Open(Access::kRead)->Read({}, visit).ok());
@@ -182,11 +212,26 @@ TEST_F(SqliteStoreTest, ErasesNamesOfADomainAndKeepsItsSums) {
                                                      "a removed removed 5", "a db memcpy 9",
                                                      "b web do_cpuid 1"));
   EXPECT_EQ(cross, 3);
+  EXPECT_EQ(waited, 500 + 70 + 70 + 500);
   EXPECT_EQ(*Open()->EraseDomain({}, "web"), 1U);
   for (const char* const name : {"web", "/opt/secret", "tenant_main"}) {
     EXPECT_FALSE(Contains(name)) << name << " is still in the file";
   }
   EXPECT_TRUE(Contains("memcpy"));
+}
+
+// Such files are read, and become version 4 when they are written.
+TEST_F(SqliteStoreTest, TakesFilesOfTheVersionBefore) {
+  Slice slice = Make("a", 100);
+  slice.sums.trace.clear();
+  ASSERT_TRUE(*Open()->Push(slice, dictionary_));
+  Sql("UPDATE sums SET packed = version3(packed); PRAGMA user_version = 3");
+  EXPECT_THAT(Hosts({}), ElementsAre("a"));
+  EXPECT_EQ(Number("PRAGMA user_version"), 3);
+  ASSERT_TRUE(*Open()->Push(Make("b", 100), dictionary_));
+  EXPECT_EQ(Number("PRAGMA user_version"), 4);
+  EXPECT_THAT(Hosts({}), ElementsAre("a", "b"));
+  EXPECT_EQ(*Open()->EraseDomain({}, "web"), 2U);
 }
 
 TEST_F(SqliteStoreTest, CountsASliceOnce) {
@@ -247,6 +292,9 @@ TEST_F(SqliteStoreTest, JoinsSlicesOfAnInterval) {
                            EXPECT_EQ(slice.sums.parts.at(0).sums.x, 3 * 1.5);
                            EXPECT_EQ(slice.sums.strata.at(0).totals.clusters, 6U);
                            EXPECT_EQ(keys.vcpus[slice.sums.parts.at(0).vcpu].domain, "web");
+                           EXPECT_EQ(slice.sums.trace.size(), 1U);
+                           EXPECT_EQ(slice.sums.trace.at(0).cycles, 3 * 500);
+                           EXPECT_EQ(slice.sums.trace.at(0).other, "db");
                            return absl::OkStatus();
                          })
                   .ok());
@@ -340,6 +388,10 @@ TEST_F(SqliteStoreTest, RefusesRowsThatNoSliceHas) {
       [](Slice& slice) { slice.sums.strata.at(0).vcpu = kAllVcpus; },
       [](Slice& slice) { slice.sums.crosses.at(0).columns = kAllCodeColumns; },
       [](Slice& slice) { slice.sums.counters.at(0).value = -1; },
+      [](Slice& slice) { slice.sums.trace.at(0).figure = kLastTraceFigure + 1; },
+      [](Slice& slice) { slice.sums.trace.at(0).figure = kFindingFigure; },
+      [](Slice& slice) { slice.sums.trace.at(0).vcpu = kAllVcpus; },
+      [](Slice& slice) { slice.sums.trace.at(0).cycles = -1; },
       [](Slice& slice) { slice.head.period = NAN; },
   };
   for (size_t i = 0; i < damages.size(); ++i) {

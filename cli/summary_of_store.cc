@@ -1,0 +1,84 @@
+#include "cli/summary_of_store.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "base/error.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "report/summary/summary_view.h"
+#include "report/table/table_json.h"
+#include "report/terminal.h"
+#include "store/bounded_text.h"
+#include "store/trace_totals.h"
+
+namespace xenoscope::cli {
+namespace {
+
+std::string JsonOf(const store::TraceTotals& totals, const analysis::Section& section, Clock clock,
+                   const std::string& url) {
+  nlohmann::ordered_json json = {{"store", url},
+                                 {"hosts", totals.hosts()},
+                                 {"slices", totals.slices()},
+                                 {"traced_slices", totals.traced_slices()},
+                                 {"cycles", totals.traced()},
+                                 {"cpu_hz", clock.hz}};
+  report::AddGroupsJson(section, json);
+  return report::Dump(json);
+}
+
+}  // namespace
+
+void CheckStoreSections(const std::vector<std::string>& sections) {
+  std::vector<std::string_view> known;
+  for (const analysis::GroupInfo& group : store::TraceTotals::Groups()) known.push_back(group.key);
+  for (const std::string& section : sections) {
+    if (std::ranges::find(known, section) != known.end()) continue;
+    ThrowUsageError("--sections", fmt::format("of a store are {}; ask a recording for {}",
+                                              fmt::join(known, ", "), section));
+  }
+}
+
+absl::Status SummariseStore(const StoreSummaryOptions& options) {
+  Clock clock;
+  std::string note;
+  XENOSCOPE_ASSIGN_OR_RETURN(const store::TraceTotals totals,
+                             TraceTotalsOfStore(options.store, clock, note));
+  if (totals.traced_slices() == 0) {
+    return NotFoundError(
+        "{}: none of these {} slices has a trace; push recordings with a trace, by this version of "
+        "xenoscope",
+        options.store.url, totals.slices());
+  }
+  store::TraceTotals::View view{options.by_vcpu, {}};
+  for (const std::string& domain : options.domains) {
+    view.domains.push_back(store::BoundedName(domain));
+  }
+  analysis::Document document;
+  document.trace = totals.Describe(view);
+  if (!view.domains.empty() && document.trace.groups.front().rows.empty()) {
+    return NotFoundError("{}: no slice of these hosts and times has the domain {}",
+                         options.store.url, fmt::join(options.domains, ", "));
+  }
+  report::Select({{}, options.sections}, document);
+  if (options.format == "csv") return WriteStdout(report::SummaryCsv(document));
+  if (options.format == "json") {
+    return WriteStdout(JsonOf(totals, document.trace, clock, options.store.url));
+  }
+  std::string text = note + '\n';
+  if (totals.traced_slices() < totals.slices()) {
+    text += fmt::format("{} of these slices have a trace; the others are left out below\n",
+                        totals.traced_slices());
+  }
+  analysis::TraceMetadata metadata;
+  metadata.clock = clock;
+  metadata.range = {Tsc(), Tsc() + totals.traced()};
+  const report::SummaryStyle style{.text = report::StdoutStyle(), .details = options.details};
+  return WriteStdout(text + '\n' + report::GroupsText(document.trace, metadata, style));
+}
+
+}  // namespace xenoscope::cli
