@@ -1,6 +1,7 @@
 #include "cli/record_continuous.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <charconv>
 #include <chrono>
@@ -8,9 +9,11 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "cli/slice_pusher.h"
+#include "sampler/budget.h"
 #include "sampler/signals.h"
 #include "sampler/xen/host.h"
 
@@ -41,9 +44,10 @@ std::optional<recording::SliceRing::Limits> ParseKeep(std::string_view text) {
 class ContinuousRecorder {
  public:
   ContinuousRecorder(sampler::RecordRequest request, const recording::SliceRing& ring,
-                     const std::string& push)
-      : request_(std::move(request)), ring_(ring) {
-    if (!push.empty()) pusher_.emplace(ring, push);
+                     const ContinuousOptions& options)
+      : request_(std::move(request)), ring_(ring), trace_steps_(sampler::TraceStepsOf(request_)) {
+    if (!options.push.empty()) pusher_.emplace(ring, options.push);
+    if (!options.budget.empty()) limits_ = sampler::ParseBudget(options.budget);
   }
 
   absl::Status Run() {
@@ -62,8 +66,10 @@ class ContinuousRecorder {
  private:
   absl::Status RecordSlice() {
     const std::string name = recording::SliceRing::NameAt(sampler::ReadWallClock().utc_ns);
-    request_.output = ring_.PathOf(name);
-    const auto recorded = sampler::Record(request_, [](const sampler::Progress&) {});
+    sampler::RecordRequest request =
+        budget_ ? sampler::Planned(request_, trace_steps_, events_, budget_->plan()) : request_;
+    request.output = ring_.PathOf(name);
+    const auto recorded = sampler::Record(request, [](const sampler::Progress&) {});
     XENOSCOPE_ASSIGN_OR_RETURN(const bool removed, ring_.RemoveRemains(name));
     if (!recorded.ok()) {
       MakeRoom(recorded.status());
@@ -80,6 +86,7 @@ class ContinuousRecorder {
     }
     if (pusher_) pusher_->Push(name + '~');  // after all names, this one included
     Show(name, *recorded);
+    KeepBudget(*recorded);
     return absl::OkStatus();
   }
 
@@ -102,12 +109,66 @@ class ContinuousRecorder {
     fmt::print(stderr, "\n");
   }
 
+  // Sets what the next slice records, by what this one and the push of another one have cost.
+  void KeepBudget(const sampler::RecordResult& recorded) {
+    if (!limits_) return;
+    if (!budget_) {  // this is the first slice, at the full rate
+      if (!recorded.info.trace) trace_steps_.clear();
+      budget_.emplace(*limits_, trace_steps_.size());
+      events_ = recorded.info.events;
+    }
+    const steady_clock::time_point now = steady_clock::now();
+    const double cpu = ProcessorSeconds();
+    const sampler::RecordingCost cost{std::chrono::duration<double>(now - measured_).count(),
+                                      cpu - cpu_seconds_, recorded.last.sample_bytes,
+                                      recorded.last.trace_bytes};
+    measured_ = now;
+    cpu_seconds_ = cpu;
+    if (!budget_->Take(cost)) {
+      if (budget_->exceeded()) {
+        fmt::print(stderr, "budget: {}: no slice can record less\n", CostText(cost));
+      }
+      return;
+    }
+    const sampler::RecordingPlan& plan = budget_->plan();
+    const std::string trace =
+        plan.trace_step == 0 ? "as asked" : trace_steps_[plan.trace_step - 1].name;
+    fmt::print(stderr, "budget: {}: next slices have {:.3g} % of the samples, trace: {}\n",
+               CostText(cost), 100 * plan.rate, trace);
+  }
+
+  static std::string CostText(const sampler::RecordingCost& cost) {
+    return fmt::format(
+        "{:.2f} % of a CPU and {:.2f} MB/s", 100 * cost.cpu_seconds / cost.seconds,
+        static_cast<double>(cost.sample_bytes + cost.trace_bytes) / 1e6 / cost.seconds);
+  }
+
+  // The processor time of this process and of those that it has waited for.
+  static double ProcessorSeconds() {
+    constexpr double kMicro = 1e-6;
+    double seconds = 0;
+    for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+      rusage usage{};
+      if (getrusage(who, &usage) != 0) continue;
+      for (const timeval& time : {usage.ru_utime, usage.ru_stime}) {
+        seconds += static_cast<double>(time.tv_sec) + kMicro * static_cast<double>(time.tv_usec);
+      }
+    }
+    return seconds;
+  }
+
   // A signal ends the recording in order between slices, too, and whichever thread it comes to:
   // those of the pusher are made after this.
   sampler::EndSignals signals_;
   sampler::RecordRequest request_;
   const recording::SliceRing& ring_;
+  std::vector<sampler::TraceStep> trace_steps_;
   std::optional<SlicePusher> pusher_;
+  std::optional<sampler::RecordingBudget> limits_;
+  std::optional<sampler::BudgetController> budget_;
+  std::vector<recording::EventInfo> events_;  // of the first slice
+  steady_clock::time_point measured_ = steady_clock::now();
+  double cpu_seconds_ = ProcessorSeconds();  // until measured_
   uint64_t slices_ = 0;
   uint64_t dropped_ = 0;  // slices that were removed before a store had them
   bool ended_ = false;
@@ -139,6 +200,13 @@ void AddContinuousOptions(Command command, ContinuousOptions& options) {
                  "directory until they are removed as the oldest")
       .ValueName("URL")
       .Group(kContinuousGroup);
+  command
+      .AddOption("--budget", options.budget,
+                 "What recording may cost: a part of one CPU (2%), bytes written (1MB/s, 500kB/s), "
+                 "or both (2%,1MB/s). Where a slice costs more, the next ones take fewer samples "
+                 "and trace fewer events, and say so; they take more again when there is room")
+      .ValueName("CPU%,SIZE/s")
+      .Group(kContinuousGroup);
 }
 
 void CheckContinuousOptions(const ContinuousOptions& options) {
@@ -146,6 +214,14 @@ void CheckContinuousOptions(const ContinuousOptions& options) {
     ThrowUsageError("--keep", fmt::format("'{}' is neither a number of slices, such as 60, nor a "
                                           "size, such as 500MB or 5GB",
                                           options.keep));
+  }
+  if (!options.budget.empty() && !options.continuous) {
+    ThrowUsageError("--budget", "goes with --continuous: it changes what the next slices record");
+  }
+  if (!options.budget.empty() && !sampler::ParseBudget(options.budget)) {
+    ThrowUsageError("--budget", fmt::format("'{}' is neither a part of a CPU, such as 2%, nor a "
+                                            "rate, such as 1MB/s or 500kB/s, nor both as 2%,1MB/s",
+                                            options.budget));
   }
 }
 
@@ -156,7 +232,7 @@ absl::Status RecordContinuously(const sampler::RecordRequest& request,
   sampler::RecordRequest slice = request;
   constexpr double kNsPerSecond = 1e9;
   slice.duration = std::chrono::nanoseconds(static_cast<int64_t>(options.slice_s * kNsPerSecond));
-  return ContinuousRecorder(std::move(slice), ring, options.push).Run();
+  return ContinuousRecorder(std::move(slice), ring, options).Run();
 }
 
 }  // namespace xenoscope::cli

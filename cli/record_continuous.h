@@ -15,7 +15,8 @@ struct ContinuousOptions {
   bool continuous = false;
   double slice_s = 60;
   std::string keep = "60";
-  std::string push;  // the URL of a store; empty: none
+  std::string push;    // the URL of a store; empty: none
+  std::string budget;  // sampler::ParseBudget; empty: no limit
 };
 
 // Adds them to `record`, in a group of their own. `options` must outlive it.
