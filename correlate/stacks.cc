@@ -13,6 +13,13 @@ constexpr bool TellsWhyXenRan(ContextKind kind) {
          kind == ContextKind::kSwitch || kind == ContextKind::kTransition;
 }
 
+// Whether a function of Xen is followed by its callers, which say themselves why Xen ran.
+bool HasCallersInXen(const Stack& stack) {
+  return std::ranges::count_if(stack, [](const StackFrame& frame) {
+           return frame.mode == Mode::kXen && frame.kind == StackFrame::Kind::kFunction;
+         }) > 1;
+}
+
 }  // namespace
 
 void Stacks::Push(FunctionId function, const CodeLocation& place, Stack& stack) {
@@ -77,7 +84,10 @@ uint32_t Stacks::NumberOfExit(const Context& exit) {
 }
 
 uint32_t Stacks::WithExit(uint32_t number, const Context& context) {
-  if (!TellsWhyXenRan(context.kind) || stacks_.at(number).front().mode != Mode::kXen) return number;
+  if (stacks_.at(number).front().mode != Mode::kXen) return number;
+  const bool unknown =
+      context.kind == ContextKind::kRunning && !HasCallersInXen(stacks_.at(number));
+  if (!unknown && !TellsWhyXenRan(context.kind)) return number;
   const Context exit{context.kind, context.nested, context.reason};
   const Context subreason{.exit_kind = context.exit_kind, .number = context.number};
   Context both = context;

@@ -23,8 +23,10 @@ struct StackFrame {
   // Frames of the last two kinds say why Xen ran: they have its mode, and are before its functions.
   enum class Kind : uint8_t {
     kFunction,
-    kInlined,    // of a function that the compiler inlined into `function`
-    kExit,       // the reason of the VM exit, or between which records of the trace Xen ran
+    kInlined,  // of a function that the compiler inlined into `function`
+    // The reason of the VM exit, or between which records of the trace Xen ran. Of
+    // ContextKind::kRunning: neither the trace nor the stack shows why Xen ran.
+    kExit,
     kSubreason,  // what the exit was about
   };
 
@@ -80,8 +82,9 @@ class Stacks {
   // Returns the number of the sample's stack; numbers count up from 0. O(frames).
   uint32_t Add(const PlacedSample& placed, Resolver& resolver);
   // Returns the number of the stack with frames for the exit in which Xen ran, outside of Xen's
-  // innermost functions. The same number if these are not Xen's, or the context tells nothing of
-  // why Xen ran. O(1) on the average; O(frames) for a new stack.
+  // innermost functions. The same number if these are not Xen's, or the context is of no trace, or
+  // does not tell why Xen ran while callers in Xen do. O(1) on the average; O(frames) for a new
+  // stack.
   uint32_t WithExit(uint32_t number, const Context& context);
   const Stack& at(uint32_t number) const { return stacks_.at(number); }
   std::vector<Stack> Take() { return std::move(stacks_); }

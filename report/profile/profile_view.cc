@@ -461,8 +461,11 @@ std::string FrameName(const ProfileReport& report, const std::vector<std::string
       break;
     case Kind::kInlined:
       return fmt::format("{} (inlined)", inlined.at(frame.number));
-    case Kind::kExit:
-      return ContextName(report, exits.at(frame.number));
+    case Kind::kExit: {
+      const Context& exit = exits.at(frame.number);
+      // docs/method.md, section 3.5.
+      return exit.kind == ContextKind::kRunning ? "[entry unknown]" : ContextName(report, exit);
+    }
     case Kind::kSubreason: {
       const Context& exit = exits.at(frame.number);
       return SubreasonName(exit.exit_kind, exit.number);

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <random>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -704,6 +705,30 @@ TEST_F(ProfileTest, StacksOfXenBeginWithTheirExit) {
       EXPECT_NEAR(row.cycles, 100, 1e-6);
     }
   }
+}
+
+// Of a PV guest the trace does not have why Xen ran. Callers in Xen say it, where Xen has them.
+TEST_F(ProfileTest, StacksOfXenSayThatTheirEntryIsUnknown) {
+  const Context running{ContextKind::kRunning};
+  Profile profile({{Dimension::kMode, Dimension::kStack}, true, 0}, resolver_);
+  profile.OnTraced(kD1, running, {100});
+  Add(profile, kD1, 1000, {{running, {}, 1}});
+  const ProfileResult result = Finish(profile);
+  ASSERT_EQ(result.rows.size(), 1U);
+  const Stack& stack = result.stacks.at(result.rows[0].stack);
+  ASSERT_EQ(stack.size(), 2U);
+  EXPECT_EQ(stack[0], (StackFrame{FunctionId{1}, Mode::kXen}));
+  EXPECT_EQ(stack[1].kind, StackFrame::Kind::kExit);
+  EXPECT_EQ(result.exits.at(stack[1].number), running);
+
+  Stacks stacks({});
+  Sample sample;
+  sample.mode = Mode::kXen;
+  const std::vector<Address> callers = {2500, 3500};
+  sample.callers = {std::as_bytes(std::span(callers)), 2, 0};
+  const uint32_t chain = stacks.Add({&sample, kD1, 1000, Placement::kBracketed, 1, {}}, resolver_);
+  EXPECT_EQ(stacks.WithExit(chain, running), chain);
+  EXPECT_NE(stacks.WithExit(chain, kCpuid), chain);
 }
 
 // Code of an inlined function is told apart from the rest of the function, also where addresses are

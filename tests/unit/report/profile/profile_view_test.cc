@@ -380,6 +380,20 @@ TEST(ProfileText, ShowsSubreasonAndRunQueue) {
   EXPECT_EQ(text(Dimension::kWaiting), "-");
 }
 
+TEST(ProfileText, NamesEntriesThatAreUnknown) {
+  using Kind = correlate::StackFrame::Kind;
+  ProfileReport report = Web();
+  report.by = {Dimension::kStack};
+  report.result.exits = {{ContextKind::kRunning}, {ContextKind::kExit, false, trace::kVmexitCpuid}};
+  report.result.stacks = {{{{}, Mode::kXen, 0, Kind::kExit, 0}},
+                          {{{}, Mode::kXen, 0, Kind::kExit, 1}}};
+  ProfileRow row = report.result.rows[0];
+  row.stack = 0;
+  EXPECT_THAT(StackNames(report, row), ElementsAre("[entry unknown]"));
+  row.stack = 1;
+  EXPECT_THAT(StackNames(report, row), ElementsAre("VMEXIT_CPUID"));
+}
+
 TEST(ProfileText, ShowsBehalf) {
   ProfileReport report = Web();
   ProfileRow row = report.result.rows[0];
