@@ -60,6 +60,7 @@ absl::StatusOr<ProfileSource> ProfileSource::Open(const ProfileOptions& options)
       profile::ChooseTraceSamples(options.source, recording ? recording->info() : RecordingInfo(),
                                   source.input_.has_value(), options.input));
   XENOSCOPE_ASSIGN_OR_RETURN(source.symbols_, LoadSymbols(options.symbols, recording));
+  if (options.name_places) source.symbols_.resolver->processes().NamePlaces();
   if (source.from_trace_) return source;
   XENOSCOPE_ASSIGN_OR_RETURN(source.processes_, profile::RecordedProcesses::Read(*recording));
   source.processes_.ExportTo(source.symbols_.resolver->processes());

@@ -43,6 +43,9 @@ struct ProfileOptions {
   // Whether events are shown side by side: those that are named in braces or, if none is named,
   // those that have a ratio with the first one.
   bool side_by_side = false;
+  // Whether code without a function has the name of its place in its file
+  // (ProcessImages::NamePlaces).
+  bool name_places = false;
   bool call_chains = false;  // whether callers are needed: stacks are unwound when it is opened
   std::optional<Instant> from;
   std::optional<Instant> to;

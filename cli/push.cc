@@ -15,6 +15,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/profile_source.h"
+#include "cli/push_symbols.h"
 #include "cli/report_findings.h"
 #include "cli/time_of_day.h"
 #include "store/bounded_text.h"
@@ -30,6 +31,7 @@ constexpr int64_t kMaxAheadNs = int64_t{60} * 1'000'000'000;
 
 struct Options {
   std::vector<std::string> inputs;
+  std::vector<std::string> symbols;  // files and directories of programs, whose functions are added
   std::string to;
   std::string host;                 // empty: the recorded one
   std::optional<int64_t> began_ns;  // of the only recording
@@ -102,9 +104,21 @@ absl::StatusOr<bool> PushOne(const Options& options, store::Store& to) {
   return to.Push({std::move(head), std::move(sums)}, dictionary);
 }
 
+void ShowSymbols(const std::string& to, const PushedSymbols& pushed) {
+  fmt::print(stderr, "{}: functions of {} file{} added; {} left out\n", to, pushed.files,
+             pushed.files == 1 ? "" : "s", pushed.others);
+  for (const std::string& reason : pushed.left_out) fmt::print(stderr, "  {}\n", reason);
+  if (pushed.others > pushed.left_out.size()) fmt::print(stderr, "  ...\n");
+}
+
 absl::Status Push(Options options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> to,
                              store::OpenStore(options.to, store::Access::kWrite));
+  if (!options.symbols.empty()) {
+    XENOSCOPE_ASSIGN_OR_RETURN(const PushedSymbols pushed, PushSymbols(options.symbols, *to));
+    if (!options.quiet) ShowSymbols(options.to, pushed);
+  }
+  if (options.inputs.empty()) return absl::OkStatus();
   size_t known = 0;
   for (const std::string& input : options.inputs) {
     options.profile.input = input;
@@ -123,7 +137,7 @@ void AddPush(Command program, CommandAction& run) {
   auto options = std::make_shared<Options>();
   Command command = program.AddSubcommand(
       "push", "Add recordings to a store of many hosts and times, for report --from-store");
-  command.AddOption("RECORDING", options->inputs, "Recordings: each becomes a slice").Required();
+  command.AddOption("RECORDING", options->inputs, "Recordings: each becomes a slice");
   command
       .AddOption("--to", options->to,
                  "Store: sqlite:FILE, which is made if it is not there, or "
@@ -141,14 +155,26 @@ void AddPush(Command program, CommandAction& run) {
                       "(before format 1.11): {}",
                       kTimeOfDayHelp))
       .ValueName("TIME");
+  command
+      .AddOption("--symbols", options->symbols,
+                 "Also, or without a recording, add the functions of this program, or of all below "
+                 "this directory: code in slices whose files were not at hand then gets its names, "
+                 "by build-id. May be repeated")
+      .ValueName("FILE|DIR")
+      .Repeatable();
   command.AddFlag("-q,--quiet", options->quiet, "Print errors only");
   command.AddOption("-e,--event", options->profile.event, kEventHelp).ValueName(kEventValue);
   AddSymbolOptions(command, options->profile.symbols);
   command.SetFooter(
       "Example:\n"
       "  xenoscope push web.xeno --to sqlite:fleet.db\n"
+      "  xenoscope push --symbols build/server --to sqlite:fleet.db\n"
       "  xenoscope report --from-store sqlite:fleet.db --since 24h --by domain,function");
+  options->profile.name_places = true;
   command.SetCallback([options, &run] {
+    if (options->inputs.empty() && options->symbols.empty()) {
+      ThrowUsageError("give recordings, or --symbols");
+    }
     if (options->began_ns && options->inputs.size() > 1) {
       ThrowUsageError("--began", "goes with one recording");
     }

@@ -13,6 +13,7 @@
 #include "base/spelling.h"
 #include "cli/time_of_day.h"
 #include "profile/pipeline_options.h"
+#include "store/late_names.h"
 #include "store/merge.h"
 
 namespace xenoscope::cli {
@@ -169,12 +170,20 @@ absl::Status ProfileOfStore(const StoreOptions& options, std::vector<correlate::
   out.by = by;
   XENOSCOPE_ASSIGN_OR_RETURN(store::Merger merger,
                              store::Merger::By(std::move(by), FirstOf(heads).clock_hz));
+  store::LateNames late_names(
+      [&opened](const std::string& build_id) { return opened->Functions(build_id); });
+  merger.NameBy(late_names);
   selection.wanted = merger.wanted();
   XENOSCOPE_RETURN_IF_ERROR(
       opened->Read(selection, [&](const store::Slice& slice, const store::Dictionary& dictionary) {
         return merger.Add(slice, dictionary);
       }));
+  XENOSCOPE_RETURN_IF_ERROR(late_names.status());
   XENOSCOPE_ASSIGN_OR_RETURN(store::MergedProfile merged, merger.Finish());
+  // Slices say why they had no function of a file; that is over where the store has them now.
+  std::erase_if(merged.result.unresolved, [&](const correlate::Unresolved& unresolved) {
+    return late_names.Knows(unresolved.why);
+  });
   StoredSlices about{merged.slices, merged.hosts};
   merged.cautions.push_back(SelectionNote(heads, merged.event, about));
   if (slices != nullptr) *slices = std::move(about);

@@ -134,8 +134,10 @@ std::shared_ptr<symbolizer::DebugServer> ServerOf(const std::string& named) {
 }  // namespace
 
 void AddSymbolOptions(Command command, SymbolOptions& options) {
+  // What `push --symbols` names is of no domain, and stays in the store.
+  const bool own_symbols = command.Name() == "push";
   command
-      .AddOption("--kernel,--symbols", options.kernels,
+      .AddOption(own_symbols ? "--kernel" : "--kernel,--symbols", options.kernels,
                  "[DOMAIN=]FILE: kallsyms, System.map or vmlinux of a kernel; without a domain: "
                  "for all domains without their own")
       .OneWordEach();

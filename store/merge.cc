@@ -155,7 +155,9 @@ uint32_t Merger::RowOf(VcpuNumber vcpu, const Context& context, const CodeKey& c
   layout.Put(Dimension::kMode, static_cast<uint64_t>(code.mode), key);
   if (Has(Dimension::kImage)) layout.Put(Dimension::kImage, names_.Intern(code.image), key);
   if (Has(Dimension::kFunction)) {
-    layout.Put(Dimension::kFunction, names_.Intern(code.function), key);
+    const bool late = late_names_ != nullptr;
+    layout.Put(Dimension::kFunction,
+               names_.Intern(late ? late_names_->NameOf(code.function) : code.function), key);
   }
   layout.PutContext(context, key);
   return sums_.rows.Find(key);

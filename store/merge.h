@@ -37,6 +37,10 @@ class Merger {
     return {.profile = true, .columns = columns_, .unions = has_unions_, .trace = false};
   }
 
+  // Functions get the names that `names` returns for theirs, so that several may be one. To be
+  // called before Add; `names` outlives the merger's use.
+  void NameBy(LateNames& names) { late_names_ = &names; }
+
   // Adds a slice, whose keys are in the dictionary: the same one in all calls, which may have
   // grown. Errors: InvalidArgument if the slice is of another event than the first one;
   // ResourceExhausted for more than 65,536 domains of different names. O(sums); less where slices
@@ -90,6 +94,7 @@ class Merger {
   MergedProfile out_;
   absl::flat_hash_map<StratumKey, uint32_t> strata_;
   absl::flat_hash_map<VcpuRef, std::pair<double, double>> deciles_;  // stays, decile_stays
+  LateNames* late_names_ = nullptr;  // null: functions have the names of their slices
   // The slice that is being added.
   const Dictionary* dictionary_ = nullptr;
   uint32_t host_ = 0;

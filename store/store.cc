@@ -97,6 +97,12 @@ absl::StatusOr<bool> Store::Push(const Slice& slice, const Dictionary& dictionar
   return PushChecked(slice, dictionary);
 }
 
+absl::Status Store::PutFunctions(const std::string& build_id,
+                                 const std::vector<ImageFunction>& functions) {
+  XENOSCOPE_RETURN_IF_ERROR(CheckFunctions(build_id, functions));
+  return PutChecked(build_id, functions);
+}
+
 absl::Status Store::Read(const Selection& selection, const SliceVisitor& visit) {
   return ReadUnchecked(selection, [&](const Slice& slice, const Dictionary& dictionary) {
     const absl::Status status = CheckSlice(slice, dictionary);

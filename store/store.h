@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "store/late_names.h"
 #include "store/slice.h"
 
 namespace xenoscope::store {
@@ -75,11 +76,21 @@ class Store {
   // domain. Errors: NotFound if none had. O(store).
   virtual absl::StatusOr<uint64_t> EraseDomain(const Selection& selection,
                                                const std::string& domain) = 0;
+  // Keeps the functions of the file with this build-id or content id (hexadecimal), in place of
+  // those that it has of that file: all of them or nothing. Errors: as CheckFunctions.
+  // O(functions).
+  absl::Status PutFunctions(const std::string& build_id,
+                            const std::vector<ImageFunction>& functions);
+  // Returns the functions of the file, in ascending order; none if it has none. They may be
+  // anyone's: LateNames checks them. O(functions).
+  virtual absl::StatusOr<std::vector<ImageFunction>> Functions(const std::string& build_id) = 0;
 
  private:
-  // As above, of slices that are checked by this class.
+  // As above, of what is checked by this class.
   virtual absl::StatusOr<bool> PushChecked(const Slice& slice, const Dictionary& dictionary) = 0;
   virtual absl::Status ReadUnchecked(const Selection& selection, const SliceVisitor& visit) = 0;
+  virtual absl::Status PutChecked(const std::string& build_id,
+                                  const std::vector<ImageFunction>& functions) = 0;
 };
 
 // Checks that a slice is as its sums must be: numbers are finite and keys are there. `dictionary`

@@ -121,6 +121,15 @@ std::optional<Address> ImageFile::AddressOf(uint64_t offset) const {
   return std::nullopt;
 }
 
+std::optional<uint64_t> ImageFile::OffsetOf(Address address) const {
+  for (const Part& part : parts_) {
+    if (part.address <= address && address - part.address < part.size) {
+      return address - part.address + part.offset;
+    }
+  }
+  return std::nullopt;
+}
+
 Bytes ImageFile::CodeAt(Address begin, uint64_t size) const {
   for (const Part& part : parts_) {
     if (begin < part.address || begin - part.address >= part.size) continue;

@@ -71,6 +71,8 @@ class ImageFile {
 
   // Returns the address, as linked, of the byte at `offset`; nothing where it is not loaded.
   [[nodiscard]] std::optional<Address> AddressOf(uint64_t offset) const;
+  // Returns the offset of the byte at this address, as linked; nothing where the file has none.
+  [[nodiscard]] std::optional<uint64_t> OffsetOf(Address address) const;
   // Returns the code at [begin, begin + size), as linked, as far as the file has it.
   [[nodiscard]] Bytes CodeAt(Address begin, uint64_t size) const;
 

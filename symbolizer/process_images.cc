@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/code_place.h"
 #include "base/error.h"
 #include "symbolizer/demangle.h"
 #include "symbolizer/elf/build_id.h"
@@ -91,8 +92,9 @@ ProcessImages::Position ProcessImages::PositionOf(AddressSpaceId space, Address 
   }
   File& file = files_[number];
   if (!file.read) Read(file);
-  if (!file.image) return {&file, std::nullopt};
-  return {&file, file.image->AddressOf(address - map->begin + map->offset)};
+  const uint64_t offset = address - map->begin + map->offset;
+  if (!file.image) return {&file, std::nullopt, offset};
+  return {&file, file.image->AddressOf(offset), offset};
 }
 
 Function ProcessImages::Find(AddressSpaceId space, Address address) {
@@ -105,14 +107,22 @@ Function ProcessImages::Find(AddressSpaceId space, Address address) {
   }
   const File& file = *position.file;
   const std::string name = NameOf(file.path);
-  if (!file.symbols) return {name, "[no symbols]", file.why_not};
+  if (!file.symbols) return {name, NameOfPlace(position, "[no symbols]"), file.why_not};
   if (position.address) {
     const uint32_t symbol = file.symbols->Find(*position.address);
     if (symbol != SymbolIndex::kNoSymbol) {
       return {name, Demangled(file.symbols->Name(symbol)), ""};
     }
   }
-  return {name, "[gap]", fmt::format("between the functions of {}", name)};
+  return {name, NameOfPlace(position, "[gap]"), fmt::format("between the functions of {}", name)};
+}
+
+std::string ProcessImages::NameOfPlace(const Position& position, std::string_view name) {
+  constexpr size_t kMaxPlaces = 16'384;
+  if (!names_places_ || position.file->build_id.empty()) return std::string(name);
+  std::string place = ToString(CodePlace{position.file->build_id, position.offset});
+  if (places_.size() < kMaxPlaces) places_.insert(place);
+  return places_.contains(place) ? place : std::string(name);
 }
 
 std::optional<Function> ProcessImages::FindJitFunction(AddressSpaceId space,

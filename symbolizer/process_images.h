@@ -7,9 +7,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "base/address_space_id.h"
 #include "base/ids.h"
@@ -54,6 +56,10 @@ class ProcessImages {
   void SetCache(std::shared_ptr<const IndexCache> cache) { cache_ = std::move(cache); }
   // Sets the server for files that are not on this machine; null: none.
   void SetServer(std::shared_ptr<DebugServer> server) { server_ = std::move(server); }
+  // Lets code whose file is known by its id, but whose function is not, have the name of its place
+  // (base/code_place.h), for those who have the file later: 16,384 places at most, whatever
+  // processes do.
+  void NamePlaces() { names_places_ = true; }
   // Sets the vDSO of the domain's 64-bit processes, which they map as "[vdso]". Errors: it is no
   // ELF file, or has no functions.
   absl::Status SetVdso(DomainId domain, FileContent content);
@@ -98,6 +104,7 @@ class ProcessImages {
     File* file = nullptr;
     // Address as linked; nothing where it is not loaded, or the file could not be read.
     std::optional<Address> address;
+    uint64_t offset = 0;  // of the byte in the file
   };
 
   struct Process {
@@ -114,6 +121,8 @@ class ProcessImages {
   // Returns the function that a JIT compiler wrote down for the address, if there is one.
   [[nodiscard]] std::optional<Function> FindJitFunction(AddressSpaceId space,
                                                         Address address) const;
+  // Returns the name of code without a function: that of its place, or `name`.
+  std::string NameOfPlace(const Position& position, std::string_view name);
   void Read(File& file) const;
   // Reads the file at `path`, or an image (FileFinder), into `file`, if it is the one that ran. OK
   // when it has functions, too.
@@ -130,6 +139,8 @@ class ProcessImages {
   absl::flat_hash_map<uint32_t, Process> processes_;  // processes by AddressSpaceId
   absl::flat_hash_map<DomainId, uint32_t> vdsos_;     // indices in files_
   absl::flat_hash_map<DomainId, PerfMaps> perf_maps_;
+  bool names_places_ = false;
+  absl::flat_hash_set<std::string> places_;  // the names that were given
 };
 
 }  // namespace xenoscope::symbolizer

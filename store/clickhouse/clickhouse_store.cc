@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "absl/random/random.h"
+#include "absl/time/clock.h"
 #include "base/error.h"
 #include "store/bounded_text.h"
 #include "store/clickhouse/group_reader.h"
@@ -16,6 +17,9 @@
 
 namespace xenoscope::store {
 namespace {
+
+// Functions of files. Its name ends with the version of its columns.
+constexpr std::string_view kFunctionTable = "functions_1";
 
 // A text of SQL.
 std::string Quoted(std::string_view text) {
@@ -86,13 +90,15 @@ absl::StatusOr<uint64_t> ClickHouseStore::Count(const std::string& sql) {
   return count;
 }
 
+absl::StatusOr<uint64_t> ClickHouseStore::Tables(const std::string& condition) {
+  return Count(fmt::format("SELECT count() FROM system.tables WHERE database = '{}' AND name {}",
+                           client_.url().database, condition));
+}
+
 absl::Status ClickHouseStore::Prepare(Access access) {
-  const std::string tables = fmt::format(
-      "SELECT count() FROM system.tables WHERE database = '{}' AND name ", client_.url().database);
-  XENOSCOPE_ASSIGN_OR_RETURN(const uint64_t found,
-                             Count(tables + fmt::format("= '{}'", kSumTable)));
+  XENOSCOPE_ASSIGN_OR_RETURN(const uint64_t found, Tables(fmt::format("= '{}'", kSumTable)));
   if (found > 0) return absl::OkStatus();
-  XENOSCOPE_ASSIGN_OR_RETURN(const uint64_t others, Count(tables + "LIKE 'sums\\_%'"));
+  XENOSCOPE_ASSIGN_OR_RETURN(const uint64_t others, Tables("LIKE 'sums\\_%'"));
   if (others > 0) {
     return PreconditionError(
         "{}: the database has a store of another version, and no table {}; use the xenoscope that "
@@ -143,6 +149,53 @@ absl::Status ClickHouseStore::ReadUnchecked(const Selection& selection, const Sl
   Slice slice;
   while (groups.Next(dictionary, slice)) XENOSCOPE_RETURN_IF_ERROR(visit(slice, dictionary));
   return groups.ok() ? absl::OkStatus() : DamagedAnswer();
+}
+
+absl::Status ClickHouseStore::PutChecked(const std::string& build_id,
+                                         const std::vector<ImageFunction>& functions) {
+  XENOSCOPE_RETURN_IF_ERROR(
+      client_
+          .Run(fmt::format("CREATE TABLE IF NOT EXISTS {} (build_id String, pushed_ns Int64, begin "
+                           "UInt64, end UInt64, name String) ENGINE = MergeTree ORDER BY "
+                           "(build_id, pushed_ns, begin)",
+                           kFunctionTable))
+          .status());
+  if (functions.empty()) return absl::OkStatus();
+  const int64_t now = absl::GetCurrentTimeNanos();
+  RowBinaryWriter rows;
+  for (const ImageFunction& function : functions) {
+    rows.Put(build_id);
+    rows.Put(now);
+    rows.Put(function.begin);
+    rows.Put(function.end);
+    rows.Put(function.name);
+  }
+  return client_
+      .Run(fmt::format("INSERT INTO {} (build_id, pushed_ns, begin, end, name) FORMAT RowBinary",
+                       kFunctionTable),
+           rows.bytes())
+      .status();
+}
+
+absl::StatusOr<std::vector<ImageFunction>> ClickHouseStore::Functions(const std::string& build_id) {
+  std::vector<ImageFunction> functions;
+  XENOSCOPE_ASSIGN_OR_RETURN(const uint64_t tables, Tables(fmt::format("= '{}'", kFunctionTable)));
+  if (tables == 0) return functions;
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      const std::string answer,
+      client_.Run(fmt::format("SELECT begin, end, name FROM {0} WHERE build_id = {1} AND pushed_ns "
+                              "GLOBAL IN (SELECT max(pushed_ns) FROM {0} WHERE build_id = {1}) "
+                              "ORDER BY begin LIMIT {2} FORMAT RowBinary",
+                              kFunctionTable, Quoted(build_id), kMaxImageFunctions + 1)));
+  RowBinaryReader in(AsBytes(answer));
+  while (in.ok() && !in.AtEnd()) {
+    ImageFunction& function = functions.emplace_back();
+    function.begin = in.Get<uint64_t>();
+    function.end = in.Get<uint64_t>();
+    function.name = in.Text();
+  }
+  if (!in.ok()) return DamagedAnswer();
+  return functions;
 }
 
 absl::Status ClickHouseStore::Mutate(const std::string& change) {

@@ -30,11 +30,15 @@ class ClickHouseStore final : public Store {
   // Names are replaced by numbers that are different for each call.
   absl::StatusOr<uint64_t> EraseDomain(const Selection& selection,
                                        const std::string& domain) override;
+  // Those of the newest push.
+  absl::StatusOr<std::vector<ImageFunction>> Functions(const std::string& build_id) override;
 
  private:
   absl::StatusOr<bool> PushChecked(const Slice& slice, const Dictionary& dictionary) override;
   // Visits the sums of all slices of a host, an event, a clock and a period, added by the server.
   absl::Status ReadUnchecked(const Selection& selection, const SliceVisitor& visit) override;
+  absl::Status PutChecked(const std::string& build_id,
+                          const std::vector<ImageFunction>& functions) override;
 
   explicit ClickHouseStore(HttpClient client) : client_(std::move(client)) {}
   // Finds the table, or makes it.
@@ -42,6 +46,8 @@ class ClickHouseStore final : public Store {
   // Runs ALTER TABLE ..., and waits for its end.
   absl::Status Mutate(const std::string& change);
   absl::StatusOr<uint64_t> Count(const std::string& sql);
+  // Returns how many tables of the database have a name that fits "= 'sums_2'" or "LIKE ...".
+  absl::StatusOr<uint64_t> Tables(const std::string& condition);
   absl::Status DamagedAnswer() const;
 
   HttpClient client_;

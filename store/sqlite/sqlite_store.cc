@@ -20,7 +20,7 @@ namespace xenoscope::store {
 namespace {
 
 // The version of the schema, in the file's user_version. Slices of version 3 have no TraceSums, and
-// that is all that is different: such files are read, and become version 4 when they are written.
+// such a file has no functions: it is read, and becomes version 4 when it is written.
 constexpr int64_t kVersion = 4;
 constexpr int64_t kOldestVersion = 3;
 constexpr int64_t kApplicationId = 0x58656e6f;  // "Xeno", in the file's header
@@ -47,9 +47,16 @@ CREATE TABLE piece(slice INTEGER NOT NULL, begin_ns INTEGER NOT NULL, end_ns INT
   PRIMARY KEY(slice, begin_ns)) WITHOUT ROWID;
 )sql";
 
+// What version 4 has and version 3 has not: the functions of files, for slices whose recordings did
+// not have them.
+constexpr char kTablesOfVersion4[] = R"sql(
+CREATE TABLE function(build_id TEXT NOT NULL, begin INTEGER NOT NULL, end INTEGER NOT NULL,
+  name TEXT NOT NULL, PRIMARY KEY(build_id, begin)) WITHOUT ROWID;
+)sql";
+
 absl::Status MakeTables(const Connection& connection) {
-  return connection.Run(fmt::format("{}PRAGMA application_id = {}; PRAGMA user_version = {};",
-                                    kTables, kApplicationId, kVersion)
+  return connection.Run(fmt::format("{}{}PRAGMA application_id = {}; PRAGMA user_version = {};",
+                                    kTables, kTablesOfVersion4, kApplicationId, kVersion)
                             .c_str());
 }
 
@@ -70,7 +77,8 @@ absl::Status Prepare(const Connection& connection, const std::string& path, Acce
         path, version, kOldestVersion, kVersion);
   }
   if (version == kVersion || access == Access::kRead) return absl::OkStatus();
-  return connection.Run(fmt::format("PRAGMA user_version = {}", kVersion).c_str());
+  return connection.Run(
+      fmt::format("{}PRAGMA user_version = {}", kTablesOfVersion4, kVersion).c_str());
 }
 
 }  // namespace
@@ -295,6 +303,41 @@ absl::StatusOr<uint64_t> SqliteStore::EraseDomain(const Selection& selection,
   // Names that were erased are still in free pages of the file.
   XENOSCOPE_RETURN_IF_ERROR(connection_.Vacuum());
   return having;
+}
+
+absl::Status SqliteStore::PutChecked(const std::string& build_id,
+                                     const std::vector<ImageFunction>& functions) {
+  XENOSCOPE_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_));
+  XENOSCOPE_ASSIGN_OR_RETURN(Statement remove,
+                             connection_.Prepare("DELETE FROM function WHERE build_id = ?"));
+  XENOSCOPE_RETURN_IF_ERROR(remove.Bind(std::string_view(build_id)).Run());
+  XENOSCOPE_ASSIGN_OR_RETURN(Statement add,
+                             connection_.Prepare("INSERT INTO function VALUES(?, ?, ?, ?)"));
+  for (const ImageFunction& function : functions) {
+    add.Bind(std::string_view(build_id)).Bind(static_cast<int64_t>(function.begin));
+    add.Bind(static_cast<int64_t>(function.end)).Bind(std::string_view(function.name));
+    XENOSCOPE_RETURN_IF_ERROR(add.Run());
+  }
+  return transaction.Commit();
+}
+
+absl::StatusOr<std::vector<ImageFunction>> SqliteStore::Functions(const std::string& build_id) {
+  std::vector<ImageFunction> functions;
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      const int64_t tables,
+      connection_.Number("SELECT count(*) FROM sqlite_master WHERE name = 'function'"));
+  if (tables == 0) return functions;  // of version 3
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      Statement select,
+      connection_.Prepare(
+          "SELECT begin, end, name FROM function WHERE build_id = ? ORDER BY begin LIMIT ?"));
+  select.Bind(std::string_view(build_id)).Bind(static_cast<int64_t>(kMaxImageFunctions) + 1);
+  while (true) {
+    XENOSCOPE_ASSIGN_OR_RETURN(const bool found, select.Step());
+    if (!found) return functions;
+    functions.push_back({static_cast<uint64_t>(select.Integer(0)),
+                         static_cast<uint64_t>(select.Integer(1)), std::string(select.Text(2))});
+  }
 }
 
 absl::Status SqliteStore::ReadUnchecked(const Selection& selection, const SliceVisitor& visit) {

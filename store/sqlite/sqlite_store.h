@@ -22,6 +22,7 @@ class SqliteStore final : public Store {
   absl::StatusOr<Joined> Join(const Selection& selection, int64_t interval_ns) override;
   absl::StatusOr<uint64_t> EraseDomain(const Selection& selection,
                                        const std::string& domain) override;
+  absl::StatusOr<std::vector<ImageFunction>> Functions(const std::string& build_id) override;
 
  private:
   // A slice's head, and its number in the file.
@@ -34,6 +35,8 @@ class SqliteStore final : public Store {
 
   absl::StatusOr<bool> PushChecked(const Slice& slice, const Dictionary& dictionary) override;
   absl::Status ReadUnchecked(const Selection& selection, const SliceVisitor& visit) override;
+  absl::Status PutChecked(const std::string& build_id,
+                          const std::vector<ImageFunction>& functions) override;
 
   explicit SqliteStore(Connection connection) : connection_(std::move(connection)) {}
   absl::StatusOr<std::vector<StoredHead>> StoredHeads(const Selection& selection) const;

@@ -225,13 +225,27 @@ TEST_F(SqliteStoreTest, TakesFilesOfTheVersionBefore) {
   Slice slice = Make("a", 100);
   slice.sums.trace.clear();
   ASSERT_TRUE(*Open()->Push(slice, dictionary_));
-  Sql("UPDATE sums SET packed = version3(packed); PRAGMA user_version = 3");
+  Sql("UPDATE sums SET packed = version3(packed); DROP TABLE function; PRAGMA user_version = 3");
   EXPECT_THAT(Hosts({}), ElementsAre("a"));
+  EXPECT_TRUE(Open(Access::kRead)->Functions("8f")->empty());
   EXPECT_EQ(Number("PRAGMA user_version"), 3);
   ASSERT_TRUE(*Open()->Push(Make("b", 100), dictionary_));
   EXPECT_EQ(Number("PRAGMA user_version"), 4);
   EXPECT_THAT(Hosts({}), ElementsAre("a", "b"));
   EXPECT_EQ(*Open()->EraseDomain({}, "web"), 2U);
+}
+
+TEST_F(SqliteStoreTest, KeepsTheFunctionsOfTheNewestPush) {
+  const std::vector<ImageFunction> first = {{0x100, 0x120, "main"}, {0x120, 0x200, "serve"}};
+  const std::vector<ImageFunction> second = {{0x100, 0x130, "main"}};
+  ASSERT_TRUE(Open()->PutFunctions("8f", first).ok());
+  ASSERT_TRUE(Open()->PutFunctions("90", second).ok());
+  EXPECT_EQ(*Open(Access::kRead)->Functions("8f"), first);
+  ASSERT_TRUE(Open()->PutFunctions("8f", second).ok());
+  EXPECT_EQ(*Open(Access::kRead)->Functions("8f"), second);
+  EXPECT_TRUE(Open(Access::kRead)->Functions("91")->empty());
+  EXPECT_FALSE(Open()->PutFunctions("8f", {{2, 1, "a"}}).ok());
+  EXPECT_EQ(*Open(Access::kRead)->Functions("8f"), second);
 }
 
 TEST_F(SqliteStoreTest, CountsASliceOnce) {
