@@ -21,6 +21,7 @@
 #include "cli/report_findings.h"
 #include "cli/report_origins.h"
 #include "cli/report_with_trace.h"
+#include "cli/store_page.h"
 #include "cli/store_source.h"
 #include "correlate/profile.h"
 #include "profile/pipeline_options.h"
@@ -208,6 +209,13 @@ absl::Status StoreReport(const Options& options, const report::TextStyle& style)
   report::ProfileReport out;
   StoreOptions store = options.store;
   store.selection.event = options.profile.event;
+  if (options.format == report::kHtml) {
+    report::ProfileFormatOptions page = FormatOptionsOf(options, style);
+    page.title = store.url;
+    XENOSCOPE_ASSIGN_OR_RETURN(const std::string text,
+                               StorePage(store, by, options.filters, options.domains, page));
+    return WriteOutput(options.output, text);
+  }
   XENOSCOPE_RETURN_IF_ERROR(ProfileOfStore(store, std::move(by), out));
   report::ProfileFormatOptions write = FormatOptionsOf(options, style);
   write.title = options.store.url;
@@ -310,8 +318,8 @@ void Check(const Options& options) {
   const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
   CheckStoreOptions(options.store);
   if (!options.store.url.empty() && options.format != "text" && options.format != "csv" &&
-      options.format != "json") {
-    ThrowUsageError("--from-store", "goes with --format text, csv or json only");
+      options.format != "json" && options.format != report::kHtml) {
+    ThrowUsageError("--from-store", "goes with --format text, csv, json or html only");
   }
   if (!options.store.url.empty() &&
       (options.findings || options.origins || !options.explain.empty() || options.profile.from ||

@@ -32,9 +32,6 @@
 namespace xenoscope::cli {
 namespace {
 
-// The maximum of rows of a page; the smallest ones beyond it are summed up.
-constexpr size_t kMaxPageRows = 15'000;
-
 // The maximum of functions whose code is looked for. Most of Xen's and kernels' have none here.
 constexpr size_t kMaxCodeFunctions = 500;
 
@@ -113,7 +110,7 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
   if (out.wall_clock) page["clock"] = report::PageClock(out, zero);
   XENOSCOPE_ASSIGN_OR_RETURN(
       page["flame"],
-      report::PageFlame(out, out.secondary, timeline.over_time(), zero, kMaxPageRows));
+      report::PageFlame(out, out.secondary, &timeline.over_time(), zero, report::kMaxPageRows));
   if (filters.empty()) {
     XENOSCOPE_ASSIGN_OR_RETURN(const report::PageCode code, CodeOf(source, request));
     page["code"] = code.ToJson();

@@ -121,12 +121,15 @@ class NamedStacks {
 class RowTimes {
  public:
   RowTimes(const ProfileReport& report, const correlate::ProfileResult& flame,
-           const PageOverTime& over_time)
-      : report_(report), flame_(flame), times_(over_time.ByKey()) {
+           const PageOverTime* over_time)
+      : report_(report), flame_(flame) {
+    if (over_time == nullptr) return;
+    times_ = over_time->ByKey();
     for (const ProfileRow& row : flame.rows) samples_[KeyOf(row)] += row.samples;
   }
 
   void AddTo(const ProfileRow& row, std::map<uint64_t, double>& bins) const {
+    if (times_.empty()) return;
     const PageOverTime::Key key = KeyOf(row);
     const auto times = times_.find(key);
     const double samples = samples_.at(key);
@@ -162,7 +165,7 @@ std::vector<Dimension> PageColumns(const std::vector<Dimension>& by) {
 
 absl::StatusOr<ordered_json> PageFlame(const ProfileReport& report,
                                        const correlate::ProfileResult& flame,
-                                       const PageOverTime& over_time, Tsc zero, size_t max) {
+                                       const PageOverTime* over_time, Tsc zero, size_t max) {
   StringInterner texts;
   NamedStacks stacks;
   std::vector<uint64_t> stack_of;
@@ -217,7 +220,7 @@ absl::StatusOr<ordered_json> PageFlame(const ProfileReport& report,
   ordered_json names = ordered_json::array();
   for (const Dimension column : columns) names.push_back(ToString(column));
   ordered_json out_rows = ordered_json::array();
-  OverTime row_times{.width = over_time.width()};
+  OverTime row_times;
   for (const auto& [key, sums] : kept) {
     ordered_json row(key);
     row.push_back(Rounded(sums.samples));
@@ -227,10 +230,15 @@ absl::StatusOr<ordered_json> PageFlame(const ProfileReport& report,
     std::vector<correlate::BinAmount>& bins = row_times.things.emplace_back();
     for (const auto& [bin, amount] : sums.over_time) bins.push_back({bin, amount});
   }
-  XENOSCOPE_ASSIGN_OR_RETURN(ordered_json packed, OverTimeJson(row_times, zero, kSampleUnit));
-  return ordered_json{{"columns", std::move(names)},    {"strings", texts.all()},
-                      {"stacks", stacks.ToJson()},      {"rows", std::move(out_rows)},
-                      {"over_time", std::move(packed)}, {"without_time", over_time.WithoutTime()}};
+  ordered_json json{{"columns", std::move(names)},
+                    {"strings", texts.all()},
+                    {"stacks", stacks.ToJson()},
+                    {"rows", std::move(out_rows)},
+                    {"without_time", over_time == nullptr ? 1 : over_time->WithoutTime()}};
+  if (over_time == nullptr) return json;
+  row_times.width = over_time->width();
+  XENOSCOPE_ASSIGN_OR_RETURN(json["over_time"], OverTimeJson(row_times, zero, kSampleUnit));
+  return json;
 }
 
 }  // namespace xenoscope::report

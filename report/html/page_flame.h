@@ -14,6 +14,9 @@
 
 namespace xenoscope::report {
 
+// The most rows of a page; the smallest ones beyond it are summed up.
+inline constexpr size_t kMaxPageRows = 15'000;
+
 // Returns the columns that the page of a report by these can group by, beside the subreason, which
 // is in stacks. The profile must be by them.
 std::vector<correlate::Dimension> PageColumns(const std::vector<correlate::Dimension>& by);
@@ -21,10 +24,11 @@ std::vector<correlate::Dimension> PageColumns(const std::vector<correlate::Dimen
 // Returns the rows of that profile, for report/html/web/src/data.ts. The `max` largest rows have
 // all columns, `max` of the others have lines, `max` of the others have functions; all others are
 // summed by domain, vCPU, mode and exit. O(n log n).
-// Each row has its samples over time, counted from `zero`. Errors: Internal when zlib fails.
+// Each row has its samples over time, counted from `zero`; null: they have no times. Errors:
+// Internal when zlib fails.
 absl::StatusOr<nlohmann::ordered_json> PageFlame(const ProfileReport& report,
                                                  const correlate::ProfileResult& flame,
-                                                 const PageOverTime& over_time, Tsc zero,
+                                                 const PageOverTime* over_time, Tsc zero,
                                                  size_t max);
 
 }  // namespace xenoscope::report

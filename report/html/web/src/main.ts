@@ -114,7 +114,8 @@ function select(next: Selection, isStep: boolean): void {
   setAddress(isStep);
 }
 const selectionText = ({ range, domain }: Selection): string => JSON.stringify([range, domain]);
-const strip = diff === undefined ? timeStrip(figures, (range) => select({ ...selection, range }, true)) : undefined;
+const hasTimes = flame?.over_time !== undefined || timeline !== undefined;
+const strip = diff === undefined && hasTimes ? timeStrip(figures, (range) => select({ ...selection, range }, true)) : undefined;
 const domains =
   figures.domains.length > 1 ? domainList(figures, (domain) => select({ ...selection, domain }, true)) : undefined;
 /** Shows what the address says: the user's, or that of Back and Forward. */
