@@ -59,7 +59,13 @@ absl::Status PushFile(const std::string& path, store::Store& to) {
                              image->ReadSymbols(fs::path(path).filename().string()));
   XENOSCOPE_ASSIGN_OR_RETURN(const symbolizer::SymbolIndex index,
                              symbolizer::SymbolIndex::Build(symbols.table));
-  return to.PutFunctions(id, FunctionsOf(*image, index));
+  const std::vector<store::ImageFunction> functions = FunctionsOf(*image, index);
+  if (functions.empty()) {
+    return NotFoundError(
+        "it has functions, but not their code: give the program itself; its debug file is found "
+        "beside it or in /usr/lib/debug");
+  }
+  return to.PutFunctions(id, functions);
 }
 
 // Returns the regular files below a directory, links not followed.
