@@ -20,7 +20,7 @@ constexpr double kRoom = 0.5;
 // From this part on, all samples are taken.
 constexpr double kAlmostAll = 0.99;
 // Samples a second unless an event says something else.
-constexpr double kDefaultHz = 1000;
+constexpr double kUsualHz = 1000;
 
 struct Unit {
   std::string_view name;
@@ -70,7 +70,7 @@ void LowerRate(std::span<const recording::EventInfo> events, double rate, Sample
     if (spec.period) {
       spec.period = Scaled(static_cast<double>(*spec.period), 1 / rate);
     } else {
-      spec.hz = Scaled(spec.hz ? static_cast<double>(*spec.hz) : kDefaultHz, rate);
+      spec.hz = Scaled(spec.hz ? static_cast<double>(*spec.hz) : kUsualHz, rate);
     }
   }
   samples.poll_hz *= rate;
