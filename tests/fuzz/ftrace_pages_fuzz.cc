@@ -1,6 +1,6 @@
 // Fuzzes what a guest sends of its kernel's trace: the formats of events, and a page. There is no
 // crash, no hang, no read outside of the page, its bytes add up, and so do the times of threads, of
-// their culprits, of the boot, and the events that bound the guest's clock.
+// their culprits, of the boot, of critical paths, and the events that bound the guest's clock.
 // Bytes 0..1 are the size of the formats, which follow; the rest is the page.
 #include <algorithm>
 #include <cstddef>
@@ -13,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/ids.h"
+#include "base/tsc.h"
 #include "guests/boot/boot.h"
 #include "guests/boot/boot_phases.h"
 #include "guests/clock/kernel_clock.h"
@@ -20,6 +21,7 @@
 #include "guests/ftrace/kernel_event.h"
 #include "guests/ftrace/kernel_trace.h"
 #include "guests/ftrace/page_reader.h"
+#include "guests/threads/critical_path.h"
 #include "guests/threads/follow_threads.h"
 #include "guests/threads/thread_states.h"
 #include "recording/sample_writer.h"
@@ -91,6 +93,20 @@ void CheckWaits(const guests::ThreadStates& states) {
   }
 }
 
+// The steps of each path are all of its range, one after the other.
+void CheckPaths(const guests::PathFinder& finder, xenoscope::TscRange range, size_t threads) {
+  for (size_t thread = 0; thread <= threads; ++thread) {
+    const auto path = finder.Find(thread);
+    if (!path.ok()) std::abort();
+    xenoscope::Tsc end = range.begin;
+    for (const guests::PathStep& step : *path) {
+      if (step.range.begin != end || step.range.Empty()) std::abort();
+      end = step.range.end;
+    }
+    if (end != range.end) std::abort();
+  }
+}
+
 // The phases of a boot are in the order of time, and their times add up.
 void CheckBoot(const guests::KernelTrace& kernel) {
   auto phases = guests::FindBootPhases(kernel, 0, {}, "");
@@ -135,8 +151,12 @@ void FollowThreads(Bytes formats, Bytes page, uint32_t page_size) {
   CheckBoot(**trace);
   std::vector<guests::ThreadStates> domains;
   domains.emplace_back(**trace, 0);
+  const xenoscope::TscRange range{xenoscope::Tsc{600}, xenoscope::Tsc{20'000}};
+  guests::PathFinder finder(kGuest, range);
+  domains[0].SetObserver(&finder);
   if (!guests::FollowThreads(domains, &Xen()).ok()) std::abort();
   CheckWaits(domains[0]);
+  CheckPaths(finder, range, std::min<size_t>(domains[0].threads().size(), 8));
 }
 
 }  // namespace
