@@ -50,4 +50,6 @@ absl::StatusOr<ordered_json> OverTimeJson(const OverTime& of, Tsc zero, double u
                       {"packed", std::move(packed)}};
 }
 
+double Rounded(double samples) { return std::round(samples * 1000) / 1000; }
+
 }  // namespace xenoscope::report

@@ -30,4 +30,7 @@ struct OverTime {
 // rounded to a multiple of `unit`. Errors: Internal when zlib fails.
 absl::StatusOr<nlohmann::ordered_json> OverTimeJson(const OverTime& of, Tsc zero, double unit);
 
+// Returns the number with three decimals, as the page has numbers of samples.
+[[nodiscard]] double Rounded(double samples);
+
 }  // namespace xenoscope::report

@@ -1,10 +1,10 @@
 #include "report/html/page_code.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 #include <vector>
 
+#include "report/html/packed.h"
 #include "report/markup.h"
 
 namespace xenoscope::report {
@@ -26,8 +26,6 @@ std::vector<bool> Kept(const std::vector<CodeLine>& lines) {
   }
   return kept;
 }
-
-double Rounded(double samples) { return std::round(samples * 1000) / 1000; }
 
 ordered_json LineJson(const CodeLine& line) {
   ordered_json by_exit = ordered_json::array();

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <iterator>
 #include <map>
@@ -67,8 +66,6 @@ struct RowSums {
   }
 };
 using Rows = std::map<Key, RowSums>;
-
-double Rounded(double value) { return std::round(value * 1000) / 1000; }
 
 std::set<Key> Largest(const Rows& rows, size_t max) {
   std::vector<const Rows::value_type*> sorted;

@@ -93,8 +93,11 @@ Table TrendTable(const std::vector<TrendPart>& parts, const std::vector<TrendRow
       for (const double share : {point.share, point.interval.low, point.interval.high}) {
         cells.emplace_back(share);
       }
-      cells.push_back(point.change ? Cell(fmt::format("{:.2g}", point.change->p)) : Cell());
-      cells.push_back(point.change ? Cell(ChangeText(*point.change)) : Cell());
+      cells.resize(cells.size() + 2);
+      if (point.change) {
+        cells[cells.size() - 2] = fmt::format("{:.2g}", point.change->p);
+        cells.back() = ChangeText(*point.change);
+      }
       table.AddRow(std::move(cells));
     }
   }
