@@ -68,7 +68,7 @@ bool HasExitIntervals(const ProfileReport& report, Reader reader) {
 }
 
 // Returns how many exits the row is of; 0: it is of none.
-uint64_t ExitsOf(const ProfileReport& report, const ProfileRow& row) {
+uint64_t ExitsInRow(const ProfileReport& report, const ProfileRow& row) {
   const auto is_by = [&](correlate::Dimension dimension) {
     return std::ranges::find(report.by, dimension) != report.by.end();
   };
@@ -90,7 +90,7 @@ uint64_t ExitsOf(const ProfileReport& report, const ProfileRow& row) {
 void AddExits(const ProfileReport& report, const ProfileRow& row, Reader reader,
               std::vector<Cell>& cells) {
   const bool has_interval = HasExitIntervals(report, reader);
-  const uint64_t exits = ExitsOf(report, row);
+  const uint64_t exits = ExitsInRow(report, row);
   if (exits == 0) {
     cells.resize(cells.size() + (has_interval ? 4 : 2));
     return;
