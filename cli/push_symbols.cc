@@ -40,8 +40,10 @@ std::vector<store::ImageFunction> FunctionsOf(const symbolizer::ImageFile& image
         {*begin, *begin + (index.End(symbol) - index.Start(symbol)), std::move(name)});
   }
   std::ranges::stable_sort(functions, {}, &store::ImageFunction::begin);
-  const auto same = std::ranges::unique(functions, {}, &store::ImageFunction::begin);
-  functions.erase(same.begin(), same.end());
+  const auto at_one_place = [](const store::ImageFunction& a, const store::ImageFunction& b) {
+    return a.begin == b.begin;
+  };
+  functions.erase(std::unique(functions.begin(), functions.end(), at_one_place), functions.end());
   for (size_t i = 0; i + 1 < functions.size(); ++i) {
     functions[i].end = std::min(functions[i].end, functions[i + 1].begin);
   }

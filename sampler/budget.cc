@@ -4,7 +4,6 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <ranges>
 
 namespace xenoscope::sampler {
 namespace {
@@ -140,10 +139,10 @@ std::vector<TraceStep> TraceStepsOf(const RecordRequest& asked) {
   std::vector<TraceStep> steps;
   if (!asked.trace) return steps;
   trace::EventMask last = asked.trace->event_mask;
-  for (const trace::NamedMask& preset : trace::kMaskPresets | std::views::reverse) {
-    const trace::EventMask mask{last.value & preset.mask.value};
+  for (auto preset = trace::kMaskPresets.rbegin(); preset != trace::kMaskPresets.rend(); ++preset) {
+    const trace::EventMask mask{last.value & preset->mask.value};
     if (mask == last || mask.IsEmpty()) continue;
-    steps.push_back({std::string(preset.name), mask});
+    steps.push_back({std::string(preset->name), mask});
     last = mask;
   }
   if (asked.samples) steps.push_back({"none", std::nullopt});

@@ -29,8 +29,8 @@ std::optional<int> EndSignals::WaitUntil(std::chrono::steady_clock::time_point u
   while (true) {
     const nanoseconds left =
         std::max(nanoseconds(0), nanoseconds(until - std::chrono::steady_clock::now()));
-    constexpr int64_t kSecond = 1'000'000'000;
-    const timespec timeout{left.count() / kSecond, left.count() % kSecond};
+    constexpr int64_t kNsInSecond = 1'000'000'000;
+    const timespec timeout{left.count() / kNsInSecond, left.count() % kNsInSecond};
     const int number = sigtimedwait(&set_, nullptr, &timeout);
     if (number > 0) return number;
     if (errno != EINTR) return std::nullopt;

@@ -39,9 +39,9 @@ struct XenReason {
 
   constexpr auto operator<=>(const XenReason&) const = default;
   template <typename H>
-  friend H AbslHashValue(H h, const XenReason& reason) {
-    return H::combine(std::move(h), reason.kind, reason.nested, reason.reason, reason.exit_kind,
-                      reason.number);
+  friend H AbslHashValue(H h, const XenReason& entry) {
+    return H::combine(std::move(h), entry.kind, entry.nested, entry.reason, entry.exit_kind,
+                      entry.number);
   }
 };
 
