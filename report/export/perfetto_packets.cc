@@ -11,7 +11,6 @@ namespace {
 using perfetto::EventField;
 using perfetto::InternedField;
 using perfetto::kInstant;
-using perfetto::kNeedsState;
 using perfetto::kSequenceNumber;
 using perfetto::kSliceBegin;
 using perfetto::kSliceEnd;
