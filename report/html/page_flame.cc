@@ -141,7 +141,7 @@ class RowTimes {
     const correlate::Stack& stack = flame_.stacks.at(row.stack);
     std::string name;
     if (!stack.empty()) name = report_.function_of(stack.front().function).name;
-    return {{row.domain, row.vcpu}, row.mode, PageOverTime::ExitOf(row.exit), std::move(name)};
+    return {{row.domain, row.vcpu}, row.mode, PageOverTime::ExitOf(row.exit), name};
   }
 
   const ProfileReport& report_;
