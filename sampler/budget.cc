@@ -139,10 +139,11 @@ std::vector<TraceStep> TraceStepsOf(const RecordRequest& asked) {
   std::vector<TraceStep> steps;
   if (!asked.trace) return steps;
   trace::EventMask last = asked.trace->event_mask;
-  for (auto preset = trace::kMaskPresets.rbegin(); preset != trace::kMaskPresets.rend(); ++preset) {
-    const trace::EventMask mask{last.value & preset->mask.value};
+  for (size_t i = trace::kMaskPresets.size(); i > 0; --i) {
+    const trace::NamedMask& preset = trace::kMaskPresets[i - 1];
+    const trace::EventMask mask{last.value & preset.mask.value};
     if (mask == last || mask.IsEmpty()) continue;
-    steps.push_back({std::string(preset->name), mask});
+    steps.push_back({std::string(preset.name), mask});
     last = mask;
   }
   if (asked.samples) steps.push_back({"none", std::nullopt});

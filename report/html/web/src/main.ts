@@ -115,7 +115,8 @@ function select(next: Selection, isStep: boolean): void {
 }
 const selectionText = ({ range, domain }: Selection): string => JSON.stringify([range, domain]);
 const hasTimes = flame?.over_time !== undefined || timeline !== undefined;
-const strip = diff === undefined && hasTimes ? timeStrip(figures, (range) => select({ ...selection, range }, true)) : undefined;
+const selectRange = (range: Selection["range"]): void => select({ ...selection, range }, true);
+const strip = diff === undefined && hasTimes ? timeStrip(figures, selectRange) : undefined;
 const domains =
   figures.domains.length > 1 ? domainList(figures, (domain) => select({ ...selection, domain }, true)) : undefined;
 /** Shows what the address says: the user's, or that of Back and Forward. */
