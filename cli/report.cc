@@ -72,13 +72,6 @@ std::string SortKey(const Options& options) {
   return options.children ? "total_share" : "share";
 }
 
-// Adds the columns of the row filters that are not shown.
-void AddFilterColumns(const Options& options, std::vector<Dimension>& by) {
-  for (const report::RowFilter& filter : options.filters) {
-    if (!profile::HasDimension(by, filter.dimension)) by.push_back(filter.dimension);
-  }
-}
-
 report::ProfileFormatOptions FormatOptionsOf(const Options& options,
                                              const report::TextStyle& style) {
   report::ProfileFormatOptions format;
@@ -181,7 +174,7 @@ absl::Status ProfileReport(const ProfileSource& source, const Options& options,
   if (!write.selection.domains.empty() && !profile::HasDimension(columns.by, Dimension::kDomain)) {
     columns.by.insert(columns.by.begin(), Dimension::kDomain);
   }
-  AddFilterColumns(options, columns.by);
+  report::AddFilterColumns(options.filters, columns.by);
   columns.with_subtotals = ShowsTree(options, columns.by);
   report::ProfileReport out;
   if (format.timeline) {
@@ -205,7 +198,7 @@ absl::Status StoreReport(const Options& options, const report::TextStyle& style)
   if (!options.domains.empty() && !profile::HasDimension(by, Dimension::kDomain)) {
     by.insert(by.begin(), Dimension::kDomain);
   }
-  AddFilterColumns(options, by);
+  report::AddFilterColumns(options.filters, by);
   report::ProfileReport out;
   StoreOptions store = options.store;
   store.selection.event = options.profile.event;
@@ -301,7 +294,7 @@ void CheckChildren(const Options& options, std::vector<Dimension> by) {
   if (!options.store.url.empty()) {
     ThrowUsageError("--children", "needs a recording: a store has no call chains");
   }
-  AddFilterColumns(options, by);
+  report::AddFilterColumns(options.filters, by);
   for (const Dimension dimension : {Dimension::kStack, Dimension::kAddress, Dimension::kPage,
                                     Dimension::kLine, Dimension::kPlacing}) {
     if (!profile::HasDimension(by, dimension)) continue;

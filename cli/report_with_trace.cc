@@ -85,11 +85,7 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
                                        report::ProfileReport& out) {
   report::PageTimeline timeline(out, source.symbols(), source.Origin());
   columns.secondary_by = report::PageColumns(columns.by);
-  for (const report::RowFilter& filter : filters) {
-    if (!profile::HasDimension(columns.secondary_by, filter.dimension)) {
-      columns.secondary_by.push_back(filter.dimension);
-    }
-  }
+  report::AddFilterColumns(filters, columns.secondary_by);
   FindingsPass findings(request, /*all=*/false);
   XENOSCOPE_RETURN_IF_ERROR(
       source.Profile(request, std::move(columns), out, &timeline, findings.observer()));
@@ -100,12 +96,7 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
         "VM exits and the timeline show all samples, not only the selected rows.");
   }
   timeline.Finish();
-  nlohmann::ordered_json page = report::PageHead(options.title, out.by);
-  page["seconds"] = out.clock.Seconds(out.sampled.Length());
-  page["is_time"] = out.is_time;
-  page["report"] = report::ProfileJson(out, options.selection);
-  page["notes"] = report::PageNotes(out);
-  page["domains"] = report::PageDomains(out, out.secondary);
+  nlohmann::ordered_json page = report::ProfilePage(out, out, out.secondary, options);
   const Tsc zero = out.traced ? timeline.zero() : out.sampled.begin;
   if (out.wall_clock) page["clock"] = report::PageClock(out, zero);
   XENOSCOPE_ASSIGN_OR_RETURN(

@@ -6,7 +6,6 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/error.h"
 #include "base/resolver.h"
-#include "profile/pipeline_options.h"
 #include "report/html/page.h"
 #include "report/html/page_flame.h"
 #include "report/profile/profile_view.h"
@@ -52,19 +51,12 @@ absl::StatusOr<std::string> StorePage(const StoreOptions& store, const std::vect
   // What the page can group by: all that a store has, and what filters need.
   std::vector<Dimension> columns = {Dimension::kDomain, Dimension::kVcpu,  Dimension::kMode,
                                     Dimension::kExit,   Dimension::kImage, Dimension::kFunction};
-  for (const report::RowFilter& filter : filters) {
-    if (!profile::HasDimension(columns, filter.dimension)) columns.push_back(filter.dimension);
-  }
+  report::AddFilterColumns(filters, columns);
   report::ProfileReport whole;
   XENOSCOPE_RETURN_IF_ERROR(ProfileOfStore(store, columns, whole));
   report::ApplyRowFilters(filters, whole);
   SetStacks(whole);
-  nlohmann::ordered_json page = report::PageHead(write.title, shown.by);
-  page["seconds"] = shown.clock.Seconds(shown.sampled.Length());
-  page["is_time"] = shown.is_time;
-  page["report"] = report::ProfileJson(shown, write.selection);
-  page["notes"] = report::PageNotes(shown);
-  page["domains"] = report::PageDomains(whole, whole.result);
+  nlohmann::ordered_json page = report::ProfilePage(shown, whole, whole.result, write);
   XENOSCOPE_ASSIGN_OR_RETURN(
       page["flame"], report::PageFlame(whole, whole.result, nullptr, Tsc(), report::kMaxPageRows));
   return report::ToPage(page);

@@ -45,6 +45,34 @@ std::string ForElement(const std::string& json) {
   return out;
 }
 
+ordered_json PageNotes(const ProfileReport& report) {
+  ordered_json notes = CheckNotes(report);
+  for (std::string& note : UnresolvedNotes(report)) notes.push_back(std::move(note));
+  return notes;
+}
+
+// The figures of each domain, with its share by mode. `flame` is by domain and mode.
+ordered_json PageDomains(const ProfileReport& report, const correlate::ProfileResult& flame) {
+  std::map<DomainId, std::map<std::string, double>> modes;
+  const double whole = report.is_time ? flame.cycles : flame.samples;
+  for (const ProfileRow& row : flame.rows) {
+    const double part = report.is_time ? row.cycles : row.samples;
+    modes[row.domain][ToString(row.mode)] += whole > 0 ? part / whole : 0;
+  }
+  ordered_json out = ordered_json::array();
+  for (const ProfileRow& row : report.result.domains) {
+    out.push_back({{"name", DomainLabel(row.domain, report.domain_name(row.domain))},
+                   {"domid", row.domain.value},
+                   {"samples", row.samples},
+                   {"share", row.share},
+                   {"low", row.interval.low},
+                   {"high", row.interval.high},
+                   {"cycles", row.cycles},
+                   {"modes", modes[row.domain]}});
+  }
+  return out;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ToPage(const ordered_json& data) {
@@ -71,12 +99,6 @@ ordered_json PageHead(const std::string& title, const std::vector<Dimension>& by
   return {{"title", title}, {"by", std::move(columns)}, {"words", words}};
 }
 
-ordered_json PageNotes(const ProfileReport& report) {
-  ordered_json notes = CheckNotes(report);
-  for (std::string& note : UnresolvedNotes(report)) notes.push_back(std::move(note));
-  return notes;
-}
-
 ordered_json PageClock(const ProfileReport& report, Tsc zero) {
   constexpr double kNanosecondsOfMillisecond = 1e6;
   const auto milliseconds = [](uint64_t ns) {
@@ -86,25 +108,16 @@ ordered_json PageClock(const ProfileReport& report, Tsc zero) {
           {"error_ms", milliseconds(report.wall_clock->error_ns)}};
 }
 
-ordered_json PageDomains(const ProfileReport& report, const correlate::ProfileResult& flame) {
-  std::map<DomainId, std::map<std::string, double>> modes;
-  const double whole = report.is_time ? flame.cycles : flame.samples;
-  for (const ProfileRow& row : flame.rows) {
-    const double part = report.is_time ? row.cycles : row.samples;
-    modes[row.domain][ToString(row.mode)] += whole > 0 ? part / whole : 0;
-  }
-  ordered_json out = ordered_json::array();
-  for (const ProfileRow& row : report.result.domains) {
-    out.push_back({{"name", DomainLabel(row.domain, report.domain_name(row.domain))},
-                   {"domid", row.domain.value},
-                   {"samples", row.samples},
-                   {"share", row.share},
-                   {"low", row.interval.low},
-                   {"high", row.interval.high},
-                   {"cycles", row.cycles},
-                   {"modes", modes[row.domain]}});
-  }
-  return out;
+ordered_json ProfilePage(const ProfileReport& shown, const ProfileReport& of_flame,
+                         const correlate::ProfileResult& flame,
+                         const ProfileFormatOptions& options) {
+  ordered_json page = PageHead(options.title, shown.by);
+  page["seconds"] = shown.clock.Seconds(shown.sampled.Length());
+  page["is_time"] = shown.is_time;
+  page["report"] = ProfileJson(shown, options.selection);
+  page["notes"] = PageNotes(shown);
+  page["domains"] = PageDomains(of_flame, flame);
+  return page;
 }
 
 }  // namespace xenoscope::report

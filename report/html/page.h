@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "base/tsc.h"
 #include "correlate/profile.h"
+#include "report/profile/profile_format.h"
 #include "report/profile/profile_view.h"
 
 namespace xenoscope::report {
@@ -20,14 +21,14 @@ absl::StatusOr<std::string> ToPage(const nlohmann::ordered_json& data);
 nlohmann::ordered_json PageHead(const std::string& title,
                                 const std::vector<correlate::Dimension>& by);
 
-// Returns the notes on data quality, one sentence each, in addition to changes and cautions.
-nlohmann::ordered_json PageNotes(const ProfileReport& report);
-
 // Returns the time of day at the page's first instant. The report knows the wall clock.
 nlohmann::ordered_json PageClock(const ProfileReport& report, Tsc zero);
 
-// Returns the figures of each domain, with its share by mode. `flame` must be by domain and mode.
-nlohmann::ordered_json PageDomains(const ProfileReport& report,
-                                   const correlate::ProfileResult& flame);
+// Returns what every page of a profile begins with: the head, the rows that are shown, the notes on
+// data quality, one sentence each, in addition to changes and cautions, and the figures of each
+// domain with its share by mode. `flame`, of the report `of_flame`, must be by domain and mode.
+nlohmann::ordered_json ProfilePage(const ProfileReport& shown, const ProfileReport& of_flame,
+                                   const correlate::ProfileResult& flame,
+                                   const ProfileFormatOptions& options);
 
 }  // namespace xenoscope::report

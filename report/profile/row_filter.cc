@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "base/error.h"
 #include "base/ids.h"
+#include "profile/pipeline_options.h"
 
 namespace xenoscope::report {
 namespace {
@@ -51,6 +52,12 @@ absl::StatusOr<RowFilter> ParseRowFilter(const std::string& text) {
                              ParseDimensions(text.substr(0, equals)));
   if (dimensions.size() != 1) return InvalidError("{}: expected one column", text);
   return RowFilter{dimensions[0], absl::StrSplit(text.substr(equals + 1), ','), text};
+}
+
+void AddFilterColumns(const std::vector<RowFilter>& filters, std::vector<Dimension>& by) {
+  for (const RowFilter& filter : filters) {
+    if (!profile::HasDimension(by, filter.dimension)) by.push_back(filter.dimension);
+  }
 }
 
 void ApplyRowFilters(const std::vector<RowFilter>& filters, ProfileReport& report) {

@@ -21,6 +21,9 @@ struct RowFilter {
 // Parses "dimension=pattern,pattern". Errors (InvalidArgument): an unknown dimension; no pattern.
 absl::StatusOr<RowFilter> ParseRowFilter(const std::string& text);
 
+// Adds the columns that the filters need, and `by` does not have.
+void AddFilterColumns(const std::vector<RowFilter>& filters, std::vector<correlate::Dimension>& by);
+
 // Drops the rows of both results that do not match all of `filters`, and domains without a row
 // left; adds a caution with the samples that are left. Shares stay parts of all time. The rows must
 // be by these dimensions.
