@@ -45,6 +45,22 @@ absl::StatusOr<std::string> ChooseEvent(const std::vector<store::SliceHead>& hea
   return std::ranges::max_element(events, less)->first;
 }
 
+// A store, and which of its slices a question is of.
+struct OpenedStore {
+  std::unique_ptr<store::Store> store;
+  std::vector<store::SliceHead> heads;  // as selected, of all events
+  store::Selection selection;           // with the event that most of the slices are of
+};
+
+// Errors: those of store::OpenStore; NotFound without a slice.
+absl::StatusOr<OpenedStore> OpenFor(const StoreOptions& options) {
+  OpenedStore opened{nullptr, {}, options.selection};
+  XENOSCOPE_ASSIGN_OR_RETURN(opened.store, store::OpenStore(options.url, store::Access::kRead));
+  XENOSCOPE_ASSIGN_OR_RETURN(opened.heads, opened.store->Heads(options.selection));
+  XENOSCOPE_ASSIGN_OR_RETURN(opened.selection.event, ChooseEvent(opened.heads, options));
+  return opened;
+}
+
 // Returns the first slice in time, and of those the first host's: the order of a store may be
 // another one.
 const store::SliceHead& FirstOf(const std::vector<store::SliceHead>& heads) {
@@ -145,13 +161,9 @@ std::string Describe(const StoreOptions& options) {
 }
 
 absl::StatusOr<StoredTimes> FindStoredTimes(const StoreOptions& options, int64_t interval_ns) {
-  XENOSCOPE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> opened,
-                             store::OpenStore(options.url, store::Access::kRead));
-  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<store::SliceHead> heads,
-                             opened->Heads(options.selection));
-  StoredTimes times;
-  XENOSCOPE_ASSIGN_OR_RETURN(times.event, ChooseEvent(heads, options));
-  for (const store::SliceHead& head : heads) {  // in the order of time
+  XENOSCOPE_ASSIGN_OR_RETURN(const OpenedStore opened, OpenFor(options));
+  StoredTimes times{opened.selection.event, {}};
+  for (const store::SliceHead& head : opened.heads) {  // in the order of time
     const int64_t begin = head.begin_ns - head.begin_ns % interval_ns;
     if (head.event != times.event) continue;
     if (times.begins.empty() || times.begins.back() != begin) times.begins.push_back(begin);
@@ -161,21 +173,16 @@ absl::StatusOr<StoredTimes> FindStoredTimes(const StoreOptions& options, int64_t
 
 absl::Status ProfileOfStore(const StoreOptions& options, std::vector<correlate::Dimension> by,
                             report::ProfileReport& out, StoredSlices* slices) {
-  XENOSCOPE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> opened,
-                             store::OpenStore(options.url, store::Access::kRead));
-  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<store::SliceHead> heads,
-                             opened->Heads(options.selection));
-  store::Selection selection = options.selection;
-  XENOSCOPE_ASSIGN_OR_RETURN(selection.event, ChooseEvent(heads, options));
+  XENOSCOPE_ASSIGN_OR_RETURN(OpenedStore opened, OpenFor(options));
   out.by = by;
   XENOSCOPE_ASSIGN_OR_RETURN(store::Merger merger,
-                             store::Merger::By(std::move(by), FirstOf(heads).clock_hz));
+                             store::Merger::By(std::move(by), FirstOf(opened.heads).clock_hz));
   store::LateNames late_names(
-      [&opened](const std::string& build_id) { return opened->Functions(build_id); });
+      [&opened](const std::string& build_id) { return opened.store->Functions(build_id); });
   merger.NameBy(late_names);
-  selection.wanted = merger.wanted();
-  XENOSCOPE_RETURN_IF_ERROR(
-      opened->Read(selection, [&](const store::Slice& slice, const store::Dictionary& dictionary) {
+  opened.selection.wanted = merger.wanted();
+  XENOSCOPE_RETURN_IF_ERROR(opened.store->Read(
+      opened.selection, [&](const store::Slice& slice, const store::Dictionary& dictionary) {
         return merger.Add(slice, dictionary);
       }));
   XENOSCOPE_RETURN_IF_ERROR(late_names.status());
@@ -185,7 +192,7 @@ absl::Status ProfileOfStore(const StoreOptions& options, std::vector<correlate::
     return late_names.Knows(unresolved.why);
   });
   StoredSlices about{merged.slices, merged.hosts};
-  merged.cautions.push_back(SelectionNote(heads, merged.event, about));
+  merged.cautions.push_back(SelectionNote(opened.heads, merged.event, about));
   if (slices != nullptr) *slices = std::move(about);
   out.input = options.url;
   out.has_domain_numbers = false;
@@ -200,22 +207,17 @@ absl::Status ProfileOfStore(const StoreOptions& options, std::vector<correlate::
 
 absl::StatusOr<store::TraceTotals> TraceTotalsOfStore(const StoreOptions& options, Clock& clock,
                                                       std::string& note) {
-  XENOSCOPE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> opened,
-                             store::OpenStore(options.url, store::Access::kRead));
-  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<store::SliceHead> heads,
-                             opened->Heads(options.selection));
-  store::Selection selection = options.selection;
-  XENOSCOPE_ASSIGN_OR_RETURN(selection.event, ChooseEvent(heads, options));
-  selection.wanted = {.profile = false};
-  clock = {FirstOf(heads).clock_hz, ClockSource::kRecorded};
+  XENOSCOPE_ASSIGN_OR_RETURN(OpenedStore opened, OpenFor(options));
+  opened.selection.wanted = {.profile = false};
+  clock = {FirstOf(opened.heads).clock_hz, ClockSource::kRecorded};
   store::TraceTotals totals(clock.hz);
-  XENOSCOPE_RETURN_IF_ERROR(
-      opened->Read(selection, [&](const store::Slice& slice, const store::Dictionary& dictionary) {
+  XENOSCOPE_RETURN_IF_ERROR(opened.store->Read(
+      opened.selection, [&](const store::Slice& slice, const store::Dictionary& dictionary) {
         totals.Add(slice, dictionary);
         return absl::OkStatus();
       }));
   StoredSlices about{totals.slices(), totals.hosts()};
-  note = SelectionNote(heads, selection.event, about);
+  note = SelectionNote(opened.heads, opened.selection.event, about);
   return totals;
 }
 
