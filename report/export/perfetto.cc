@@ -34,7 +34,6 @@ using perfetto::kInstant;
 using perfetto::kNeedsState;
 using perfetto::kSequenceNumber;
 using perfetto::kSliceBegin;
-using perfetto::kSliceEnd;
 using perfetto::MappingField;
 using perfetto::Message;
 using perfetto::PacketField;
@@ -105,7 +104,7 @@ void PerfettoWriter::OnGuestMark(const trace::WholeGuestMark& mark) {
   const bool spans = mark.kind != trace::GuestMarkKind::kInstant;
   if (const auto span = spans ? SpanTrack(domain, text) : std::nullopt) {
     if (mark.kind == trace::GuestMarkKind::kEnd) {
-      return packets_.PutEvent(*span, mark.at, kSliceEnd, [](Message<EventField>& /*event*/) {});
+      return packets_.PutSliceEnd(*span, mark.at);
     }
     return packets_.PutText(*span, mark.at, kSliceBegin, text);
   }

@@ -41,47 +41,42 @@ uint64_t PerfettoPackets::Time(Tsc tsc) const {
   return clock_.Nanoseconds(std::max(tsc, zero) - zero);
 }
 
-void PerfettoPackets::PutTrack(uint64_t track, uint64_t parent, std::string_view name) {
+template <typename F>
+void PerfettoPackets::PutDescriptor(uint64_t track, F add) {
   std::string packet;
   Message<PacketField> message(packet);
   message.add_uint32(PacketField::kSequence, kSequenceNumber);
   {
     Message<TrackField> put(message, PacketField::kTrack);
     put.add_uint64(TrackField::kUuid, track);
-    put.add_uint64(TrackField::kParent, parent);
-    put.add_string(TrackField::kName, std::string(name));
+    add(put);
   }
   PutPacket(packet);
 }
 
+void PerfettoPackets::PutTrack(uint64_t track, uint64_t parent, std::string_view name) {
+  PutDescriptor(track, [&](Message<TrackField>& put) {
+    put.add_uint64(TrackField::kParent, parent);
+    put.add_string(TrackField::kName, std::string(name));
+  });
+}
+
 void PerfettoPackets::PutProcess(uint64_t track, uint32_t pid, const std::string& name) {
-  std::string packet;
-  Message<PacketField> message(packet);
-  message.add_uint32(PacketField::kSequence, kSequenceNumber);
-  {
-    Message<TrackField> put(message, PacketField::kTrack);
-    put.add_uint64(TrackField::kUuid, track);
+  PutDescriptor(track, [&](Message<TrackField>& put) {
     Message<ProcessField> process(put, TrackField::kProcess);
     process.add_int32(ProcessField::kPid, static_cast<int32_t>(pid));
     process.add_string(ProcessField::kName, Printable(name));
-  }
-  PutPacket(packet);
+  });
 }
 
 void PerfettoPackets::PutThread(uint64_t track, uint32_t pid, uint32_t tid,
                                 const std::string& name) {
-  std::string packet;
-  Message<PacketField> message(packet);
-  message.add_uint32(PacketField::kSequence, kSequenceNumber);
-  {
-    Message<TrackField> put(message, PacketField::kTrack);
-    put.add_uint64(TrackField::kUuid, track);
+  PutDescriptor(track, [&](Message<TrackField>& put) {
     Message<ThreadField> thread(put, TrackField::kThread);
     thread.add_int32(ThreadField::kPid, static_cast<int32_t>(pid));
     thread.add_int32(ThreadField::kTid, static_cast<int32_t>(tid));
     thread.add_string(ThreadField::kName, Printable(name));
-  }
-  PutPacket(packet);
+  });
 }
 
 void PerfettoPackets::PutSlice(uint64_t track, TscRange range, std::string_view name) {
@@ -89,7 +84,11 @@ void PerfettoPackets::PutSlice(uint64_t track, TscRange range, std::string_view 
   PutEvent(track, range.begin, kSliceBegin, [number](Message<EventField>& event) {
     event.add_uint64(EventField::kNameIid, number);
   });
-  PutEvent(track, range.end, kSliceEnd, [](Message<EventField>& /*event*/) {});
+  PutSliceEnd(track, range.end);
+}
+
+void PerfettoPackets::PutSliceEnd(uint64_t track, Tsc at) {
+  PutEvent(track, at, kSliceEnd, [](Message<EventField>& /*event*/) {});
 }
 
 void PerfettoPackets::PutInstant(uint64_t track, Tsc at, std::string_view name) {

@@ -132,6 +132,8 @@ class PerfettoPackets {
     }
     PutPacket(packet);
   }
+  // Ends the slice that began last on the track.
+  void PutSliceEnd(uint64_t track, Tsc at);
   // The name is kept: for names of which there are not many.
   void PutSlice(uint64_t track, TscRange range, std::string_view name);
   void PutInstant(uint64_t track, Tsc at, std::string_view name);
@@ -149,6 +151,9 @@ class PerfettoPackets {
   absl::Status Finish();
 
  private:
+  // Puts the description of a track. `add(message)` adds the fields but its number.
+  template <typename F>
+  void PutDescriptor(uint64_t track, F add);
   void Flush(size_t min_bytes);
 
   const Clock& clock_;

@@ -16,7 +16,6 @@ using guests::ThreadState;
 using perfetto::EventField;
 using perfetto::kInstant;
 using perfetto::kSliceBegin;
-using perfetto::kSliceEnd;
 using perfetto::Message;
 
 // Apart from PerfettoWriter's tracks, which are the number of a kind times 2^32, and below 2^36.
@@ -133,7 +132,7 @@ void PerfettoThreads::PutState(Domain& domain, size_t index) {
     event.add_uint64(EventField::kNameIid, number);
     if (flow != 0) event.add_fixed64(EventField::kEndedFlows, flow);
   });
-  packets_.PutEvent(track, range.end, kSliceEnd, [](Message<EventField>& /*event*/) {});
+  packets_.PutSliceEnd(track, range.end);
   thread.open.reset();
 }
 
@@ -162,7 +161,7 @@ void PerfettoThreads::PutOnVcpu(Domain& domain, uint32_t cpu) {
   const GuestThread& thread = domain.states->threads()[vcpu.thread];
   packets_.PutText(vcpu.track, vcpu.range.begin, kSliceBegin,
                    NumberedName(thread.name, thread.tid));
-  packets_.PutEvent(vcpu.track, vcpu.range.end, kSliceEnd, [](Message<EventField>& /*event*/) {});
+  packets_.PutSliceEnd(vcpu.track, vcpu.range.end);
 }
 
 void PerfettoThreads::OnWakeup(const guests::ThreadWakeup& wakeup) {
