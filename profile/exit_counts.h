@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "base/ids.h"
 #include "base/tsc.h"
 #include "correlate/context.h"
@@ -38,16 +38,11 @@ class ExitCounter final : public correlate::TimelineObserver {
   }
 
   // Returns the counts, by vCPU and exit.
-  [[nodiscard]] std::vector<ExitCount> Counts() const {
-    std::vector<ExitCount> counts;
-    counts.reserve(counts_.size());
-    for (const auto& [key, count] : counts_) counts.push_back({key.first, key.second, count});
-    return counts;
-  }
+  [[nodiscard]] std::vector<ExitCount> Counts() const;
 
  private:
   TscRange sampled_;
-  std::map<std::pair<VcpuRef, correlate::Context>, uint64_t> counts_;
+  absl::flat_hash_map<std::pair<VcpuRef, correlate::Context>, uint64_t> counts_;
 };
 
 }  // namespace xenoscope::profile

@@ -42,7 +42,7 @@ struct ProfileResults {
   correlate::PlacingCounts counts;
   std::vector<correlate::PlacingCheck> placing_checks;  // empty without a trace
   // How often vCPUs left their guests while samples were taken, if rows of the result are of exits
-  // (HasExitCounts).
+  // (HasExitCounts); in ascending order of vCPUs.
   std::vector<ExitCount> exit_counts;
   // Samples that counts.samples does not include.
   uint64_t damaged = 0;  // samples in damaged parts of the files

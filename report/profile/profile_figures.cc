@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "profile/event_comparison.h"
+#include "profile/pipeline_options.h"
 
 namespace xenoscope::report {
 namespace {
@@ -69,18 +70,16 @@ bool HasExitIntervals(const ProfileReport& report, Reader reader) {
 
 // Returns how many exits the row is of; 0: it is of none.
 uint64_t ExitsInRow(const ProfileReport& report, const ProfileRow& row) {
-  const auto is_by = [&](correlate::Dimension dimension) {
-    return std::ranges::find(report.by, dimension) != report.by.end();
-  };
-  const bool by_domain = is_by(correlate::Dimension::kDomain);
-  const bool by_vcpu = is_by(correlate::Dimension::kVcpu);
+  const bool by_vcpu = profile::HasDimension(report.by, correlate::Dimension::kVcpu);
+  std::span<const profile::ExitCount> counts = report.exit_counts;
+  if (profile::HasDimension(report.by, correlate::Dimension::kDomain)) {
+    const auto domain_of = [](const profile::ExitCount& each) { return each.vcpu.domain; };
+    counts = {std::ranges::lower_bound(counts, row.domain, {}, domain_of),
+              std::ranges::upper_bound(counts, row.domain, {}, domain_of)};
+  }
   uint64_t exits = 0;
-  for (const profile::ExitCount& each : report.exit_counts) {
-    if (each.exit != row.exit || (by_domain && each.vcpu.domain != row.domain) ||
-        (by_vcpu && each.vcpu.vcpu != row.vcpu)) {
-      continue;
-    }
-    exits += each.count;
+  for (const profile::ExitCount& each : counts) {
+    if (each.exit == row.exit && (!by_vcpu || each.vcpu.vcpu == row.vcpu)) exits += each.count;
   }
   return exits;
 }
