@@ -1,6 +1,7 @@
 #include "cli/store_page.h"
 
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -18,12 +19,12 @@ using correlate::Dimension;
 // Gives the functions of rows numbers, and each row the stack of its function.
 void SetStacks(report::ProfileReport& report) {
   std::vector<Function> functions;
-  absl::flat_hash_map<std::pair<std::string, Mode>, uint32_t> stacks;
+  absl::flat_hash_map<std::tuple<std::string, std::string, Mode>, uint32_t> stacks;
   correlate::ProfileResult& result = report.result;
   result.stacks.clear();
   for (correlate::ProfileRow& row : result.rows) {
     const auto next = static_cast<uint32_t>(functions.size());
-    const auto [stack, is_new] = stacks.try_emplace({row.function, row.mode}, next);
+    const auto [stack, is_new] = stacks.try_emplace({row.image, row.function, row.mode}, next);
     if (is_new) {
       functions.push_back({row.image, row.function, ""});
       correlate::StackFrame frame;
