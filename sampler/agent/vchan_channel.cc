@@ -6,7 +6,6 @@
 
 extern "C" {  // Xen's headers lack it
 #include <libxenvchan.h>
-#include <xenstore.h>
 #include <xentoollog.h>
 }
 #include <poll.h>
@@ -15,10 +14,13 @@ extern "C" {  // Xen's headers lack it
 #include <cerrno>
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "base/shared_library.h"
 #include "sampler/agent/dont_fork.h"
 #include "sampler/agent/fd_channel.h"
+#include "sampler/xen/xenstore_handle.h"
 
 namespace xenoscope::sampler {
 namespace {
@@ -27,37 +29,85 @@ constexpr const char* kNode = "data/xenoscope";
 constexpr size_t kToGuest = 4096;               // bytes of the ring for commands
 constexpr size_t kFromGuest = size_t{1} << 17;  // bytes of the ring for samples
 
-struct DestroyLogger {
-  void operator()(xentoollog_logger* logger) const { xtl_logger_destroy(logger); }
+// The functions of libxenvchan and of libxentoollog, loaded when a channel is first needed.
+class Libraries {
+ public:
+  static absl::StatusOr<const Libraries*> Load() {
+    static const absl::StatusOr<Libraries> loaded = LoadAll();
+    if (!loaded.ok()) return loaded.status();
+    return &*loaded;
+  }
+
+  decltype(&libxenvchan_server_init) server_init = nullptr;
+  decltype(&libxenvchan_client_init) client_init = nullptr;
+  decltype(&libxenvchan_close) close = nullptr;
+  decltype(&libxenvchan_read) read = nullptr;
+  decltype(&libxenvchan_write) write = nullptr;
+  decltype(&libxenvchan_wait) wait = nullptr;
+  decltype(&libxenvchan_fd_for_select) fd_for_select = nullptr;
+  decltype(&libxenvchan_data_ready) data_ready = nullptr;
+  decltype(&libxenvchan_buffer_space) buffer_space = nullptr;
+  decltype(&xtl_createlogger_stdiostream) create_logger = nullptr;
+  decltype(&xtl_logger_destroy) destroy_logger = nullptr;
+
+ private:
+  // The library has the name of its Xen, and the same functions in all.
+  static absl::StatusOr<SharedLibrary> LoadVchan() {
+    constexpr int kNewestMinor = 30;
+    constexpr int kOldestMinor = 8;
+    for (int minor = kNewestMinor; minor >= kOldestMinor; --minor) {
+      auto library = SharedLibrary::Load(fmt::format("libxenvchan.so.4.{}", minor), kPurpose);
+      if (library.ok()) return library;
+    }
+    return NotFoundError("{} need libxenvchan.so.4.x, which is not installed", kPurpose);
+  }
+  static absl::StatusOr<Libraries> LoadAll() {
+    XENOSCOPE_ASSIGN_OR_RETURN(const SharedLibrary vchan, LoadVchan());
+    XENOSCOPE_ASSIGN_OR_RETURN(const SharedLibrary log,
+                               SharedLibrary::Load("libxentoollog.so.1", kPurpose));
+    Libraries all;
+    XENOSCOPE_RETURN_IF_ERROR(vchan.Find("libxenvchan_server_init", all.server_init));
+    XENOSCOPE_RETURN_IF_ERROR(vchan.Find("libxenvchan_client_init", all.client_init));
+    XENOSCOPE_RETURN_IF_ERROR(vchan.Find("libxenvchan_close", all.close));
+    XENOSCOPE_RETURN_IF_ERROR(vchan.Find("libxenvchan_read", all.read));
+    XENOSCOPE_RETURN_IF_ERROR(vchan.Find("libxenvchan_write", all.write));
+    XENOSCOPE_RETURN_IF_ERROR(vchan.Find("libxenvchan_wait", all.wait));
+    XENOSCOPE_RETURN_IF_ERROR(vchan.Find("libxenvchan_fd_for_select", all.fd_for_select));
+    XENOSCOPE_RETURN_IF_ERROR(vchan.Find("libxenvchan_data_ready", all.data_ready));
+    XENOSCOPE_RETURN_IF_ERROR(vchan.Find("libxenvchan_buffer_space", all.buffer_space));
+    XENOSCOPE_RETURN_IF_ERROR(log.Find("xtl_createlogger_stdiostream", all.create_logger));
+    XENOSCOPE_RETURN_IF_ERROR(log.Find("xtl_logger_destroy", all.destroy_logger));
+    return all;
+  }
+
+  static constexpr std::string_view kPurpose = "channels to guests";
 };
-using Logger = std::unique_ptr<xentoollog_logger, DestroyLogger>;
+
+using Logger = std::unique_ptr<xentoollog_logger, decltype(&xtl_logger_destroy)>;
+using Vchan = std::unique_ptr<libxenvchan, decltype(&libxenvchan_close)>;
 
 // Returns a logger that drops messages: Xen's libraries print errors themselves, and here the
 // caller reports them.
-Logger NullLogger() {
+Logger NullLogger(const Libraries& libraries) {
+  auto* const logger = libraries.create_logger(stderr, XTL_CRITICAL, 0);
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): as Xen's library derives in C
-  return Logger(
-      reinterpret_cast<xentoollog_logger*>(xtl_createlogger_stdiostream(stderr, XTL_CRITICAL, 0)));
+  return {reinterpret_cast<xentoollog_logger*>(logger), libraries.destroy_logger};
 }
-
-struct CloseVchan {
-  void operator()(libxenvchan* vchan) const { libxenvchan_close(vchan); }
-};
-using Vchan = std::unique_ptr<libxenvchan, CloseVchan>;
 
 // Removes the node whose content the guest writes and dom0 reads; libxenvchan writes the entries
 // below it.
 void RemoveNode() {
-  xs_handle* store = xs_open(0);
-  if (store == nullptr) return;
-  xs_rm(store, XBT_NULL, kNode);
-  xs_close(store);
+  const auto store = XenstoreHandle::Open();
+  if (store.ok()) (*store)->Remove(kNode);
 }
 
 class VchanChannel final : public Channel {
  public:
-  VchanChannel(Logger logger, Vchan vchan, bool offered)
-      : logger_(std::move(logger)), vchan_(std::move(vchan)), offered_(offered) {
+  VchanChannel(const Libraries& libraries, Logger logger, Vchan vchan, bool offered)
+      : libraries_(libraries),
+        logger_(std::move(logger)),
+        vchan_(std::move(vchan)),
+        offered_(offered) {
     vchan_->blocking = 0;
   }
   VchanChannel(const VchanChannel&) = delete;
@@ -68,21 +118,21 @@ class VchanChannel final : public Channel {
   }
 
   absl::StatusOr<size_t> Send(Bytes bytes) override {
-    return ToCount(libxenvchan_write(vchan_.get(), bytes.data(), bytes.size()));
+    return ToCount(libraries_.write(vchan_.get(), bytes.data(), bytes.size()));
   }
   absl::StatusOr<size_t> Receive(std::span<std::byte> into) override {
-    return ToCount(libxenvchan_read(vchan_.get(), into.data(), into.size()));
+    return ToCount(libraries_.read(vchan_.get(), into.data(), into.size()));
   }
 
   void Wait(bool to_send, std::chrono::steady_clock::time_point until, int other) override {
     // The peer announces only changes after a call that found nothing, or no room.
-    if (libxenvchan_data_ready(vchan_.get()) > 0) return;
-    if (to_send && libxenvchan_buffer_space(vchan_.get()) > 0) return;
-    const int fd = libxenvchan_fd_for_select(vchan_.get());
+    if (libraries_.data_ready(vchan_.get()) > 0) return;
+    if (to_send && libraries_.buffer_space(vchan_.get()) > 0) return;
+    const int fd = libraries_.fd_for_select(vchan_.get());
     PollUntil(fd, POLLIN, other, until);
     pollfd now{fd, POLLIN, 0};
     // libxenvchan_wait takes the event, and would block if there were none.
-    if (poll(&now, 1, 0) == 1) libxenvchan_wait(vchan_.get());
+    if (poll(&now, 1, 0) == 1) libraries_.wait(vchan_.get());
   }
 
  private:
@@ -91,6 +141,7 @@ class VchanChannel final : public Channel {
     return static_cast<size_t>(n);
   }
 
+  const Libraries& libraries_;
   Logger logger_;
   Vchan vchan_;
   bool offered_;
@@ -107,15 +158,17 @@ absl::StatusOr<std::unique_ptr<Channel>> OfferVchan(DomainId peer) {
                         device);
     }
   }
-  Logger logger = NullLogger();
-  Vchan vchan(libxenvchan_server_init(logger.get(), peer.value, kNode, kToGuest, kFromGuest));
+  XENOSCOPE_ASSIGN_OR_RETURN(const Libraries* const libraries, Libraries::Load());
+  Logger logger = NullLogger(*libraries);
+  Vchan vchan(libraries->server_init(logger.get(), peer.value, kNode, kToGuest, kFromGuest),
+              libraries->close);
   if (vchan == nullptr) {
     return ErrnoError(errno,
                       "cannot offer a channel to domain {} under {} in xenstore (is xenfs mounted "
                       "on /proc/xen?)",
                       peer.value, kNode);
   }
-  return std::make_unique<VchanChannel>(std::move(logger), std::move(vchan), true);
+  return std::make_unique<VchanChannel>(*libraries, std::move(logger), std::move(vchan), true);
 }
 
 absl::Status DontForkRings(const libxenvchan& channel) {
@@ -130,12 +183,13 @@ absl::Status DontForkRings(const libxenvchan& channel) {
 }
 
 absl::StatusOr<std::unique_ptr<Channel>> ConnectVchan(DomainId guest) {
-  Logger logger = NullLogger();
+  XENOSCOPE_ASSIGN_OR_RETURN(const Libraries* const libraries, Libraries::Load());
+  Logger logger = NullLogger(*libraries);
   const std::string path = fmt::format("/local/domain/{}/{}", guest.value, kNode);
-  Vchan vchan(libxenvchan_client_init(logger.get(), guest.value, path.c_str()));
+  Vchan vchan(libraries->client_init(logger.get(), guest.value, path.c_str()), libraries->close);
   if (vchan == nullptr) return NotFoundError("it offers no channel under {}", path);
   XENOSCOPE_RETURN_IF_ERROR(DontForkRings(*vchan));
-  return std::make_unique<VchanChannel>(std::move(logger), std::move(vchan), false);
+  return std::make_unique<VchanChannel>(*libraries, std::move(logger), std::move(vchan), false);
 }
 
 }  // namespace xenoscope::sampler
@@ -147,7 +201,8 @@ namespace xenoscope::sampler {
 namespace {
 absl::Status NoLibrary() {
   return UnimplementedError(
-      "this xenoscope was built without libxenvchan: install libxen-dev and build again");
+      "this xenoscope was built without the headers of libxenvchan: install libxen-dev and build "
+      "again");
 }
 }  // namespace
 

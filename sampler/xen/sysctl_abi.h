@@ -1,7 +1,7 @@
-// The part of the hypercall __HYPERVISOR_sysctl that the list of livepatches and the idle times of
-// pCPUs use, as Xen defines it (xen/include/public/sysctl.h, Xen 4.8 to 4.22, x86-64). Xen requires
-// an interface version that changes from release to release; the layout of these operations, as far
-// as it is used, has not changed.
+// The part of the hypercall __HYPERVISOR_sysctl that trace buffers, the console, the idle times of
+// pCPUs and the list of livepatches use, as Xen defines it (xen/include/public/sysctl.h, Xen 4.8
+// to 4.22, x86-64). Xen requires an interface version that changes from release to release; the
+// layout of these operations, as far as it is used, has not changed.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +15,7 @@ inline constexpr uint32_t kLastSysctlVersion = 0x3f;
 
 enum class SysctlOp : uint32_t {
   kReadConsole = 1,
+  kTraceBuffers = 2,
   kDebugKeys = 7,
   kGetCpuInfo = 8,
   kLivepatch = 27,
@@ -29,6 +30,20 @@ struct SysctlReadConsole {
   uint32_t count;   // in: bytes of the buffer; out: bytes read
 };
 static_assert(sizeof(SysctlReadConsole) == 24);
+
+// XEN_SYSCTL_tbuf_op.
+struct SysctlTraceBuffers {
+  uint32_t command;  // kTraceBuffersGetInfo or kTraceBuffersDisable
+  uint32_t padding;
+  uint64_t cpu_mask[2];
+  uint32_t event_mask;
+  uint32_t padding1;
+  uint64_t info_frame;  // out: frame of struct t_info; 0: there are no buffers
+  uint32_t info_size;   // out: size of struct t_info in bytes
+};
+inline constexpr uint32_t kTraceBuffersGetInfo = 0;
+inline constexpr uint32_t kTraceBuffersDisable = 5;
+static_assert(offsetof(SysctlTraceBuffers, info_frame) == 32);
 
 struct SysctlDebugKeys {
   uint64_t keys;  // in: address
@@ -61,6 +76,7 @@ struct Sysctl {
   uint32_t version;
   union {
     SysctlReadConsole console;
+    SysctlTraceBuffers trace_buffers;
     SysctlDebugKeys keys;
     SysctlGetCpuInfo cpus;
     SysctlLivepatchList livepatches;

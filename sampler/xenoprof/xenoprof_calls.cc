@@ -1,12 +1,65 @@
 #include "sampler/xenoprof/xenoprof_calls.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <numeric>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
+#include "base/hypercalls.h"
+#include "base/ids.h"
+#include "sampler/xen/foreign_memory.h"
+#include "sampler/xen/privcmd.h"
+#include "sampler/xen/xencall_handle.h"
 
 namespace xenoscope::sampler {
+namespace {
+
+constexpr size_t kPageSize = 4096;
+
+class LiveCalls final : public XenoprofCalls {
+ public:
+  LiveCalls(std::unique_ptr<XencallHandle> calls, std::unique_ptr<ForeignMemory> memory)
+      : calls_(std::move(calls)), memory_(std::move(memory)) {}
+
+  int Call(XenoprofOp op, std::span<std::byte> argument) override {
+    if (argument.size() > bounce_.size()) {  // arguments of hypercalls must stay in memory
+      auto* const memory = static_cast<std::byte*>(calls_->Allocate(argument.size()));
+      if (memory == nullptr) return -ENOMEM;
+      bounce_ = {memory, argument.size()};
+    }
+    std::ranges::copy(argument, bounce_.begin());
+    const uint64_t address = argument.empty() ? 0 : XenAddressOf(bounce_.data());
+    const int result = calls_->Call(hypercall::kXenoprofOp, static_cast<uint64_t>(op), address);
+    std::ranges::copy(bounce_.first(argument.size()), argument.begin());
+    return result;
+  }
+
+  absl::StatusOr<std::byte*> Map(uint64_t address, size_t size) override {
+    const size_t pages = (size + kPageSize - 1) / kPageSize;
+    std::vector<uint64_t> frames(pages);
+    std::iota(frames.begin(), frames.end(), address / kPageSize);
+    // Xen shares the pages with the caller, who must not name itself by its number.
+    std::byte* const at = memory_->Map(kDomSelf, PROT_READ | PROT_WRITE, frames);
+    if (at == nullptr) return ErrnoError(errno, "cannot map {} pages of sample buffers", pages);
+    return at;
+  }
+
+  void Unmap(std::byte* at, size_t size) override {
+    memory_->Unmap(at, (size + kPageSize - 1) / kPageSize);
+  }
+
+ private:
+  std::unique_ptr<XencallHandle> calls_;
+  std::unique_ptr<ForeignMemory> memory_;
+  std::span<std::byte> bounce_;  // for the largest argument until now
+};
+
+}  // namespace
 
 absl::StatusOr<XenoprofCpu> InitXenoprof(XenoprofCalls& calls) {
   XenoprofInit init;
@@ -30,103 +83,11 @@ absl::StatusOr<XenoprofCpu> InitXenoprof(XenoprofCalls& calls) {
       static_cast<uint32_t>(std::max(init.num_events, 0)), init.is_primary != 0};
 }
 
-}  // namespace xenoscope::sampler
-
-#ifdef XENOSCOPE_HAVE_XEN
-
-#include <sys/mman.h>
-extern "C" {  // Xen's headers lack it
-#include <xencall.h>
-#include <xenforeignmemory.h>
-}
-
-#include <vector>
-
-#include "base/hypercalls.h"
-#include "base/ids.h"
-#include "sampler/xen/privcmd.h"
-
-namespace xenoscope::sampler {
-namespace {
-
-constexpr size_t kPageSize = 4096;
-
-class LiveCalls final : public XenoprofCalls {
- public:
-  LiveCalls(xencall_handle* calls, xenforeignmemory_handle* memory)
-      : calls_(calls), memory_(memory) {}
-  LiveCalls(const LiveCalls&) = delete;
-  LiveCalls& operator=(const LiveCalls&) = delete;
-  ~LiveCalls() override {
-    xenforeignmemory_close(memory_);
-    xencall_close(calls_);
-  }
-
-  int Call(XenoprofOp op, std::span<std::byte> argument) override {
-    void* bounce = nullptr;  // arguments of hypercalls must stay in memory
-    if (!argument.empty()) {
-      bounce = xencall_alloc_buffer(calls_, argument.size());
-      if (bounce == nullptr) return -ENOMEM;
-      std::memcpy(bounce, argument.data(), argument.size());
-    }
-    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the hypercall's ABI
-    const auto address = reinterpret_cast<uint64_t>(bounce);
-    const int result = xencall2(calls_, hypercall::kXenoprofOp, static_cast<uint64_t>(op), address);
-    const int error = errno;
-    if (bounce != nullptr) {
-      std::memcpy(argument.data(), bounce, argument.size());
-      xencall_free_buffer(calls_, bounce);
-    }
-    return result < 0 ? -error : result;
-  }
-
-  absl::StatusOr<std::byte*> Map(uint64_t address, size_t size) override {
-    const size_t pages = (size + kPageSize - 1) / kPageSize;
-    std::vector<xen_pfn_t> frames(pages);
-    std::vector<int> errors(pages);
-    for (size_t i = 0; i < pages; ++i) frames[i] = address / kPageSize + i;
-    // Xen shares the pages with the caller, who must not name itself by its number.
-    void* at = xenforeignmemory_map(memory_, kDomSelf.value, PROT_READ | PROT_WRITE, pages,
-                                    frames.data(), errors.data());
-    if (at == nullptr) return ErrnoError(errno, "cannot map {} pages of sample buffers", pages);
-    return static_cast<std::byte*>(at);
-  }
-
-  void Unmap(std::byte* at, size_t size) override {
-    xenforeignmemory_unmap(memory_, at, (size + kPageSize - 1) / kPageSize);
-  }
-
- private:
-  xencall_handle* calls_;
-  xenforeignmemory_handle* memory_;
-};
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<XenoprofCalls>> OpenXenoprofCalls(XenoprofRole role) {
   XENOSCOPE_RETURN_IF_ERROR(role == XenoprofRole::kInitiator ? CheckPrivcmd() : CheckOwnPrivcmd());
-  xencall_handle* calls = xencall_open(nullptr, 0);
-  if (calls == nullptr) return ErrnoError(errno, "cannot open /dev/xen/privcmd");
-  xenforeignmemory_handle* memory = xenforeignmemory_open(nullptr, 0);
-  if (memory == nullptr) {
-    const int error = errno;
-    xencall_close(calls);
-    return ErrnoError(error, "cannot open /dev/xen/privcmd to map memory");
-  }
-  return std::make_unique<LiveCalls>(calls, memory);
+  XENOSCOPE_ASSIGN_OR_RETURN(std::unique_ptr<XencallHandle> calls, XencallHandle::Open());
+  XENOSCOPE_ASSIGN_OR_RETURN(std::unique_ptr<ForeignMemory> memory, ForeignMemory::Open());
+  return std::make_unique<LiveCalls>(std::move(calls), std::move(memory));
 }
 
 }  // namespace xenoscope::sampler
-
-#else
-
-namespace xenoscope::sampler {
-
-absl::StatusOr<std::unique_ptr<XenoprofCalls>> OpenXenoprofCalls(XenoprofRole /*role*/) {
-  return UnimplementedError(
-      "this xenoscope was built without Xen's libraries: install libxen-dev and build again");
-}
-
-}  // namespace xenoscope::sampler
-
-#endif

@@ -1,0 +1,104 @@
+#include "sampler/xen/xencall_handle.h"
+
+#include <utility>
+
+#include "base/error.h"
+
+#ifdef XENOSCOPE_HAVE_XEN
+
+extern "C" {  // Xen's headers lack it
+#include <xencall.h>
+}
+
+#include <cerrno>
+
+#include "base/shared_library.h"
+
+namespace xenoscope::sampler {
+
+// The library's functions, and a handle of it.
+class XencallHandle::Library {
+ public:
+  absl::Status Open() {
+    XENOSCOPE_ASSIGN_OR_RETURN(const SharedLibrary library,
+                               SharedLibrary::Load("libxencall.so.1", "hypercalls"));
+    XENOSCOPE_RETURN_IF_ERROR(library.Find("xencall_open", open_));
+    XENOSCOPE_RETURN_IF_ERROR(library.Find("xencall_close", close_));
+    XENOSCOPE_RETURN_IF_ERROR(library.Find("xencall_alloc_buffer", allocate));
+    XENOSCOPE_RETURN_IF_ERROR(library.Find("xencall_free_buffer", free));
+    XENOSCOPE_RETURN_IF_ERROR(library.Find("xencall1", call1));
+    XENOSCOPE_RETURN_IF_ERROR(library.Find("xencall2", call2));
+    handle = open_(nullptr, 0);
+    return handle == nullptr ? ErrnoError(errno, "cannot open /dev/xen/privcmd") : absl::OkStatus();
+  }
+  Library() = default;
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+  ~Library() {
+    if (handle != nullptr) close_(handle);
+  }
+
+  xencall_handle* handle = nullptr;
+  decltype(&xencall_alloc_buffer) allocate = nullptr;
+  decltype(&xencall_free_buffer) free = nullptr;
+  decltype(&xencall1) call1 = nullptr;
+  decltype(&xencall2) call2 = nullptr;
+
+ private:
+  decltype(&xencall_open) open_ = nullptr;
+  decltype(&xencall_close) close_ = nullptr;
+};
+
+absl::StatusOr<std::unique_ptr<XencallHandle>> XencallHandle::Open() {
+  auto library = std::make_unique<Library>();
+  XENOSCOPE_RETURN_IF_ERROR(library->Open());
+  // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private
+  return std::unique_ptr<XencallHandle>(new XencallHandle(std::move(library)));
+}
+
+XencallHandle::~XencallHandle() {
+  for (void* const buffer : buffers_) library_->free(library_->handle, buffer);
+}
+
+void* XencallHandle::Allocate(size_t bytes) {
+  void* const buffer = library_->allocate(library_->handle, bytes);
+  if (buffer != nullptr) buffers_.push_back(buffer);
+  return buffer;
+}
+
+int XencallHandle::Call(uint32_t number, uint64_t argument) {
+  const int result = library_->call1(library_->handle, number, argument);
+  return result < 0 ? -errno : result;
+}
+
+int XencallHandle::Call(uint32_t number, uint64_t first, uint64_t second) {
+  const int result = library_->call2(library_->handle, number, first, second);
+  return result < 0 ? -errno : result;
+}
+
+}  // namespace xenoscope::sampler
+
+#else
+
+namespace xenoscope::sampler {
+
+class XencallHandle::Library {};
+
+absl::StatusOr<std::unique_ptr<XencallHandle>> XencallHandle::Open() {
+  return UnimplementedError(
+      "this xenoscope was built without Xen's headers: install libxen-dev and build again");
+}
+XencallHandle::~XencallHandle() = default;
+void* XencallHandle::Allocate(size_t /*bytes*/) { return nullptr; }
+int XencallHandle::Call(uint32_t /*number*/, uint64_t /*argument*/) { return -1; }
+int XencallHandle::Call(uint32_t /*number*/, uint64_t /*first*/, uint64_t /*second*/) { return -1; }
+
+}  // namespace xenoscope::sampler
+
+#endif
+
+namespace xenoscope::sampler {
+
+XencallHandle::XencallHandle(std::unique_ptr<Library> library) : library_(std::move(library)) {}
+
+}  // namespace xenoscope::sampler
