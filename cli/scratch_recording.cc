@@ -1,21 +1,16 @@
 #include "cli/scratch_recording.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
-#include "base/mode.h"
+#include "cli/own_command.h"
 #include "recording/layout.h"
-#include "sampler/running_processes.h"
 #include "sampler/small_file.h"
 
 namespace xenoscope::cli {
@@ -27,42 +22,6 @@ using std::chrono::steady_clock;
 constexpr int kStopTimeoutMs = 5000;
 
 std::string LogIn(const std::string& directory) { return directory + "/record.log"; }
-
-// Whether both are one file.
-bool IsSame(const std::string& a, const std::string& b) {
-  struct stat of_a {};
-  struct stat of_b {};
-  return stat(a.c_str(), &of_a) == 0 && stat(b.c_str(), &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
-         of_a.st_ino == of_b.st_ino;
-}
-
-// The file that this function is in; empty where /proc does not show it.
-std::string OwnFile() {
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): its address is what is asked for
-  const auto here = reinterpret_cast<Address>(&OwnFile);
-  for (const sampler::ExecutableMap& map : sampler::MapsOf("/proc/self/maps")) {
-    if (map.begin <= here && here < map.end) return map.path;
-  }
-  return "";
-}
-
-// The words that start this program once more. Where a dynamic loader was started to run it
-// (ld.so [OPTION...] PROGRAM), what the kernel takes for the program is the loader: then these are
-// the loader, its options and the program.
-std::vector<std::string> OwnCommand() {
-  const std::string exe = "/proc/self/exe";
-  const std::string program = OwnFile();
-  std::error_code error;
-  if (!std::filesystem::exists(program, error) || IsSame(program, exe)) return {exe};
-  std::vector<std::string> command = {exe};
-  std::ifstream words("/proc/self/cmdline");
-  std::string word;
-  std::getline(words, word, '\0');  // the loader
-  while (std::getline(words, word, '\0') && !IsSame(word, program)) command.push_back(word);
-  if (!words) command.resize(1);
-  command.push_back(program);
-  return command;
-}
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "cli/own_command.h"
 #include "sampler/child_process.h"
 
 namespace xenoscope::cli {
@@ -77,8 +78,8 @@ void SlicePusher::PushQueue(const std::string& end) {
 }
 
 bool SlicePusher::PushOne(const std::string& name) const {
-  const std::vector<std::string> words = {"/proc/self/exe", "push", ring_.PathOf(name),
-                                          "--to",           url_,   "--quiet"};
+  std::vector<std::string> words = OwnCommand();
+  words.insert(words.end(), {"push", ring_.PathOf(name), "--to", url_, "--quiet"});
   auto child = sampler::ChildProcess::Start(words, {.own_process_group = true});
   if (!child.ok()) {
     fmt::print(stderr, "xenoscope: {}\n", Message(child.status()));
