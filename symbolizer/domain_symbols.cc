@@ -37,6 +37,12 @@ bool IsBetween(Address address, Address begin, Address end) {
 // A function that each kernel with ORC has.
 constexpr std::string_view kOrcFunction = "__orc_find";
 
+// Returns whether a function of Linux with this name calls or jumps to where a register points, in
+// place of such an instruction (arch/x86/lib/retpoline.S). Several names lie at one address.
+bool IsThunk(std::string_view name) {
+  return name.starts_with("__x86_indirect_") || name.starts_with("__indirect_thunk_");
+}
+
 bool HasOrc(const ImageFile& file) { return !file.elf().Section(".orc_unwind").empty(); }
 
 // Returns what an address in no image's text may be, or nothing.
@@ -278,6 +284,14 @@ std::optional<CodeLocation> DomainSymbols::LocationOf(DomainId domain, Mode mode
   return std::nullopt;
 }
 
+std::string_view DomainSymbols::NameAt(DomainId domain, Mode mode, Address address) {
+  for (const Image& image : SpaceOf(domain, mode).images) {
+    const uint32_t symbol = image.symbols->Find(address - image.bias);
+    if (symbol != SymbolIndex::kNoSymbol) return image.symbols->Name(symbol);
+  }
+  return "";
+}
+
 UnwindCode DomainSymbols::KernelCodeAt(DomainId domain, Address address) {
   if (address < kHighHalf) return {.entered_kernel = true};
   UnwindCode code{.frame_pointers = false};
@@ -289,7 +303,9 @@ UnwindCode DomainSymbols::KernelCodeAt(DomainId domain, Address address) {
     if (!HasOrc(*kernel.file)) continue;
     code.table = kernel.file->unwind_table();
     code.address = address - kernel.bias;
-    code.mapped = code.table != nullptr && code.table->Find(code.address) != UnwindTable::kNoRow;
+    code.is_thunk = IsThunk(NameAt(domain, Mode::kKernel, address));
+    code.mapped = code.is_thunk ||
+                  (code.table != nullptr && code.table->Find(code.address) != UnwindTable::kNoRow);
     break;
   }
   return code;

@@ -146,6 +146,8 @@ class DomainSymbols : public Resolver {
 
   static uint32_t SpaceKey(DomainId domain, Mode mode);
   Space& SpaceOf(DomainId domain, Mode mode);
+  // Returns the name of the function as its file has it; empty: none is known there.
+  std::string_view NameAt(DomainId domain, Mode mode, Address address);
   FunctionId ResolveIn(DomainId domain, Mode mode, Space& space, Address address);
   FunctionId EndOfChain(ChainEnd end);
   FunctionId Unresolved(DomainId domain, Mode mode, const Space& space, Address address);

@@ -121,6 +121,16 @@ Step StepByFramePointer(const UserRegisters& registers, const StackPiece& stack)
   return {callers};
 }
 
+// The function that jumps there was called, and nothing was pushed since.
+Step StepFromThunk(const UserRegisters& registers, const StackPiece& stack) {
+  const auto caller = stack.Read<uint64_t>(registers[kRsp]);
+  if (!caller) return {std::nullopt, Unread(stack, registers[kRsp])};
+  UserRegisters callers = registers;
+  callers[kRip] = *caller;
+  callers[kRsp] += sizeof(uint64_t);
+  return {callers};
+}
+
 }  // namespace
 
 const Unwinder::Memo& Unwinder::RowAt(AddressSpaceId space, Address address) {
@@ -148,12 +158,17 @@ UnwoundChain Unwinder::Unwind(AddressSpaceId space, UserRegisters registers,
     const bool by_table = memo->has_row;
     const bool is_signal_frame =
         by_table && (memo->row.flags & (UnwindRow::kSignalFrame | UnwindRow::kRegisters)) != 0;
-    if (!by_table && !(memo->code.mapped && memo->code.frame_pointers)) {
+    const bool is_thunk = memo->code.is_thunk;
+    if (!by_table && !is_thunk && !(memo->code.mapped && memo->code.frame_pointers)) {
       chain.end = ChainEnd::kNoTable;
       return chain;
     }
-    const Step step = by_table ? StepByTable(memo->row, *memo->code.table, registers, stack)
-                               : StepByFramePointer(registers, stack);
+    Step step = by_table ? StepByTable(memo->row, *memo->code.table, registers, stack)
+                         : StepByFramePointer(registers, stack);
+    // Of most instructions of thunks, Linux's table says that nothing called them. It describes the
+    // last one, which returns to the begin of the function to which the thunk jumps.
+    const bool enters = is_thunk && step.registers && by_table;
+    if (is_thunk && !enters) step = StepFromThunk(registers, stack);
     if (!step.registers) {
       chain.end = step.end;
       return chain;
@@ -163,7 +178,7 @@ UnwoundChain Unwinder::Unwind(AddressSpaceId space, UserRegisters registers,
     if (registers[kRip] == 0) return chain;  // the convention for the outermost frame
     // The first frame and those that a signal interrupted stand at an instruction; others stand
     // behind their call, which may be their function's last instruction.
-    bool exact = is_signal_frame;
+    bool exact = is_signal_frame || enters;
     memo = &RowAt(space, registers[kRip] - (exact ? 0 : 1));
     if (memo->code.entered_kernel && is_signal_frame) {
       chain.user = registers;

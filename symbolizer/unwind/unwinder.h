@@ -22,6 +22,9 @@ struct UnwindCode {
   Address address = 0;                 // address as linked, for the table
   bool frame_pointers = true;          // whether code without a row may have frame pointers
   bool entered_kernel = false;         // whether it is user mode, in the chain of a kernel
+  // Whether it is code that jumps to where a register points, and was called for that: it pushes
+  // nothing, so that the address to which its caller returns is at the top of the stack.
+  bool is_thunk = false;
 };
 
 // Knows the code of processes, or of kernels.

@@ -720,9 +720,13 @@ def orc_hvm(lab):
         # Where the vCPU had run on, there is no stack, or no outer one.
         chains -= sum(map(int, re.findall(r"(\d+) (?:have no stack|end where the stack)", note)))
         lab.check(chains >= 10 and ended >= 0.95 * chains, f"{name}: {note}")
-    # ORC says of thunks for indirect calls that a chain ends there.
     whole = [(row["stack"].split(";"), row["domain"], row["samples"]) for row in report["rows"]
-             if row["mode"] == "kernel" and not row["stack"].startswith(("[", "__indirect_thunk_start"))]
+             if row["mode"] == "kernel" and not row["stack"].startswith("[")]
+    # ORC says of thunks for indirect calls that nothing called them.
+    thunks = [(stack, samples) for stack, _, samples in whole if "indirect_thunk" in stack[-1]]
+    called = sum(samples for stack, samples in thunks if len(stack) > 1)
+    lab.check(called == sum(samples for _, samples in thunks), f"{called:.0f} of "
+              f"{sum(samples for _, samples in thunks):.0f} chains from thunks of indirect calls have callers")
     for handlers, function in (({"net_rx_action"}, "do_udp"),
                                ({"asm_sysvec_xen_hvm_callback", "exc_xen_hypervisor_callback"}, "main")):
         found = collections.Counter()

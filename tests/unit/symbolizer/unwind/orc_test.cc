@@ -30,6 +30,7 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 constexpr Address kText = 0xffffffff81000000;
+constexpr Address kThunk = kText + 0x500;  // of an indirect call
 constexpr Address kSectionAt = 0xffffffff82000000;
 
 // The layouts of entries, as in orc_section.cc.
@@ -81,10 +82,12 @@ class Kernel final : public UnwindCodeSource {
   UnwindCode CodeAt(AddressSpaceId /*space*/, Address address) override {
     if (address < kText) return {.entered_kernel = true};
     const bool module = address >= 0xffffffffc0000000;
-    return {.mapped = module || table_.Find(address) != UnwindTable::kNoRow,
+    const bool is_thunk = address >= kThunk && address < kThunk + 0x20;
+    return {.mapped = module || is_thunk || table_.Find(address) != UnwindTable::kNoRow,
             .table = module ? nullptr : &table_,
             .address = address,
-            .frame_pointers = false};
+            .frame_pointers = false,
+            .is_thunk = is_thunk};
   }
   const UnwindTable& table() const { return table_; }
 
@@ -113,6 +116,11 @@ class OrcOfLayout : public testing::TestWithParam<Layout> {
     orc_.Add(kText + 0x200, kCall, kSp, 24);
     orc_.Add(kText + 0x300, kRegs, kSp, 8);          // a system call, an interrupt
     orc_.Add(kText + 0x380, kCall, kSpIndirect, 8);  // calls on another stack
+    orc_.Add(kThunk, kEnd);  // up to 6.2; then undefined, as is what follows
+    orc_.Add(kThunk + 8, kUndefined);
+    orc_.Add(kThunk + 0x10, kCall, kSp, 8);  // the return to the function that is called
+    orc_.Add(kThunk + 0x18, kEnd);
+    orc_.Add(kThunk + 0x20, kUndefined);
   }
 
   // Words of the stack, which begins at kStack.
@@ -180,6 +188,25 @@ TEST_P(OrcOfLayout, SaysWhyAChainEnds) {
   EXPECT_EQ(end_, ChainEnd::kNoTable);
 }
 
+TEST_P(OrcOfLayout, LeavesThunksOfIndirectCalls) {
+  const Address outermost = kText + 0x410;
+  for (const Address at : {kThunk, kThunk + 8, kThunk + 0x18}) {
+    EXPECT_THAT(Unwind(At(at), {kText + 0x210, 0, 0, outermost}),
+                ElementsAre(kText + 0x210, outermost));
+    EXPECT_EQ(end_, ChainEnd::kOutermost);
+  }
+  // The thunk's own call, whose return address it replaces by the function's.
+  EXPECT_THAT(Unwind(At(kThunk + 8), {kThunk + 5, kText + 0x210, 0, 0, outermost}),
+              ElementsAre(kThunk + 5, kText + 0x210, outermost));
+  const Address function = kText + 0x200;
+  EXPECT_THAT(Unwind(At(kThunk + 0x10), {function, 0, 0, outermost}),
+              ElementsAre(function + 1, outermost));
+  EXPECT_THAT(Unwind(At(kThunk), {}), IsEmpty());
+  EXPECT_EQ(end_, ChainEnd::kStackCut);
+  EXPECT_THAT(Unwind(At(kThunk), {0x401000}), IsEmpty());
+  EXPECT_EQ(end_, ChainEnd::kBadRule) << "user mode does not call the kernel";
+}
+
 TEST_P(OrcOfLayout, LeavesAnotherStackByTheWordThatLeadsBack) {
   // The word at the stack pointer is where the interrupted task's stack goes on.
   EXPECT_THAT(Unwind(At(kText + 0x390), {kStack + 0x18, 0, 0, kText + 0x410}),
@@ -190,7 +217,7 @@ TEST_P(OrcOfLayout, LeavesAnotherStackByTheWordThatLeadsBack) {
 TEST_P(OrcOfLayout, IsSortedAndHasOneEntryForAnAddress) {
   const auto entries = ReadOrc(orc_.sections());
   ASSERT_TRUE(entries.has_value());
-  EXPECT_THAT(*entries, SizeIs(7));
+  EXPECT_THAT(*entries, SizeIs(12));
   for (size_t i = 1; i < entries->size(); ++i)
     EXPECT_LT((*entries)[i - 1].begin, (*entries)[i].begin);
   EXPECT_EQ((*entries)[2].begin, kText + 0x200);
