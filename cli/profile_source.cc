@@ -177,7 +177,9 @@ void ProfileSource::SetNames(report::ProfileReport& out) const {
     }
   }
   out.domain_name = [this](DomainId domain) { return DomainName(domain); };
-  out.process_name = [this](AddressSpaceId space) { return processes_.NameOf(space); };
+  out.process_name = [this](AddressSpaceId space) {
+    return processes_.NameOf(space, &symbols_.resolver->processes());
+  };
   out.function_of = [this](FunctionId id) -> const Function& { return symbols().Describe(id); };
   out.lines_of = [this](DomainId domain, Mode mode, AddressSpaceId space, Address address) {
     return LinesOf(domain, mode, space, address);

@@ -73,19 +73,12 @@ void RecordedProcesses::Take(const ProcessRecord& record) {
         Newest(record).name = record.text;
       }
       return;
-    case ProcessEntryType::kMap: {
-      const std::string build_id = Hexadecimal(record.map.build_id);
-      const auto [file, is_new] =
-          file_numbers_.try_emplace(fmt::format("{}{}{}{}{}{}{}", record.domain.value, '\0',
-                                                build_id, '\0', record.file, '\0', record.text),
-                                    static_cast<uint32_t>(files_.size()));
-      if (is_new && record.file != 0) {
-        files_with_later_ids_[{record.domain, record.file}].push_back(file->second);
-      }
-      if (is_new) files_.push_back({record.domain, std::string(record.text), build_id});
-      Newest(record).maps.Add({record.map.begin, record.map.end, record.map.offset, file->second});
+    case ProcessEntryType::kMap:
+      AddMap(record, Newest(record));
       return;
-    }
+    case ProcessEntryType::kSpaceMap:
+      AddMap(record, Numbered(record.domain, record.pid));
+      return;
     case ProcessEntryType::kFork: {
       if (record.pid == record.parent) return;  // a thread
       const auto found = histories_.find({record.domain, record.parent});
@@ -117,6 +110,26 @@ void RecordedProcesses::Take(const ProcessRecord& record) {
   }
 }
 
+RecordedProcesses::Space& RecordedProcesses::Numbered(DomainId domain, uint32_t number) {
+  const uint32_t key = kFirstNumber + number % kFirstNumber;
+  const auto found = histories_.find({domain, key});
+  if (found == histories_.end()) return Begin(domain, key, Tsc{0});
+  return spaces_[found->second.back().second];
+}
+
+void RecordedProcesses::AddMap(const ProcessRecord& record, Space& space) {
+  const std::string build_id = Hexadecimal(record.map.build_id);
+  const auto [file, is_new] =
+      file_numbers_.try_emplace(fmt::format("{}{}{}{}{}{}{}", record.domain.value, '\0', build_id,
+                                            '\0', record.file, '\0', record.text),
+                                static_cast<uint32_t>(files_.size()));
+  if (is_new && record.file != 0) {
+    files_with_later_ids_[{record.domain, record.file}].push_back(file->second);
+  }
+  if (is_new) files_.push_back({record.domain, std::string(record.text), build_id});
+  space.maps.Add({record.map.begin, record.map.end, record.map.offset, file->second});
+}
+
 void RecordedProcesses::SetLaterId(const ProcessRecord& record) {
   const auto named = files_with_later_ids_.find({record.domain, record.file});
   if (named == files_with_later_ids_.end()) return;
@@ -136,10 +149,24 @@ AddressSpaceId RecordedProcesses::SpaceOf(DomainId domain, uint32_t pid, Tsc whe
   return {next == history.begin() ? history.front().second : std::prev(next)->second};
 }
 
-std::string RecordedProcesses::NameOf(AddressSpaceId space) const {
+AddressSpaceId RecordedProcesses::SpaceOf(DomainId domain, AddressSpaceId number) const {
+  if (number.value == 0) return {};
+  return SpaceOf(domain, kFirstNumber + number.value % kFirstNumber, Tsc{0});
+}
+
+std::string RecordedProcesses::NameOf(AddressSpaceId space,
+                                      const symbolizer::ProcessImages* images) const {
   if (space.value >= spaces_.size()) return "-";
   const Space& known = spaces_[space.value];
-  return fmt::format("{} ({})", known.name.empty() ? "?" : known.name, known.pid);
+  if (known.pid < kFirstNumber) {
+    return fmt::format("{} ({})", known.name.empty() ? "?" : known.name, known.pid);
+  }
+  // A program lies below its libraries.
+  const symbolizer::ProcessMap* const program = known.maps.Lowest();
+  const std::string build_id = program == nullptr ? "" : files_[program->file].build_id;
+  std::string name = images == nullptr ? "" : images->NameOf(build_id);
+  if (name.empty()) name = fmt::format("[build-id {:.12}]", build_id);
+  return fmt::format("{} (address space {})", name, known.pid - kFirstNumber);
 }
 
 std::optional<DomainId> RecordedProcesses::BehalfOf(AddressSpaceId space) const {
@@ -154,7 +181,9 @@ void RecordedProcesses::ExportTo(symbolizer::ProcessImages& images) const {
   for (size_t i = 1; i < spaces_.size(); ++i) {
     const Space& space = spaces_[i];
     if (space.maps.empty()) continue;  // a thread of the kernel
-    images.SetMaps({static_cast<uint32_t>(i)}, space.domain, space.pid, space.maps, numbers);
+    const uint32_t pid =
+        space.pid < kFirstNumber ? space.pid : symbolizer::ProcessImages::kNoProcess;
+    images.SetMaps({static_cast<uint32_t>(i)}, space.domain, pid, space.maps, numbers);
   }
 }
 

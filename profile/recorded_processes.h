@@ -30,8 +30,12 @@ class RecordedProcesses {
 
   // Returns the memory that the process had at that instant; 0 when the process is unknown.
   AddressSpaceId SpaceOf(DomainId domain, uint32_t pid, Tsc when) const;
-  // Returns "bash (1234)".
-  std::string NameOf(AddressSpaceId space) const;
+  // Returns the memory that a source gave this number, in a domain whose processes are not known; 0
+  // when it has no maps.
+  AddressSpaceId SpaceOf(DomainId domain, AddressSpaceId number) const;
+  // Returns "bash (1234)"; of an address space whose process is not known "bash (address space 5)"
+  // if `images` have a file with the program's build-id, or "[build-id 0123456789ab] (...)".
+  std::string NameOf(AddressSpaceId space, const symbolizer::ProcessImages* images = nullptr) const;
   // Returns the domain on whose behalf the process works, if it does.
   std::optional<DomainId> BehalfOf(AddressSpaceId space) const;
   void ExportTo(symbolizer::ProcessImages& images) const;
@@ -44,6 +48,10 @@ class RecordedProcesses {
     std::string path;
     std::string build_id;
   };
+  // Address spaces of domains whose processes are not known have numbers from here on in place of
+  // that of a process; only some of their mappings are known. Linux numbers processes up to 2^22.
+  static constexpr uint32_t kFirstNumber = uint32_t{1} << 31;
+
   struct Space {
     DomainId domain;
     uint32_t pid = 0;
@@ -55,6 +63,10 @@ class RecordedProcesses {
   using History = std::vector<std::pair<Tsc, uint32_t>>;  // number of the space, from an instant on
 
   void Take(const recording::ProcessRecord& record);
+  // Returns the address space that a source gave this number; makes one when there is none.
+  Space& Numbered(DomainId domain, uint32_t number);
+  // Takes the map of a kMap or kSpaceMap record.
+  void AddMap(const recording::ProcessRecord& record, Space& space);
   // Takes a kFileId record.
   void SetLaterId(const recording::ProcessRecord& record);
   // Returns the newest space of the process; makes one when there is none.

@@ -115,6 +115,11 @@ void RecordedSamples::Advance(Stream& stream) const {
       sample.thread.reset();
     }
   }
+  if (sample.stopped) {
+    sample.space = processes_ == nullptr ? AddressSpaceId{}
+                                         : processes_->SpaceOf(sample.vcpu.domain, sample.space);
+    return;
+  }
   if (!sample.thread || processes_ == nullptr) return;
   sample.space =
       processes_->SpaceOf(sample.vcpu.domain, sample.thread->pid, Tsc{sample.when.end.value - 1});

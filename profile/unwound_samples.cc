@@ -52,18 +52,26 @@ class SharedCode final : public symbolizer::UnwindCodeSource {
   symbolizer::ProcessImages& images_;
 };
 
-// The code of programs of guests that were sampled from dom0, for several threads. The number of a
-// space is that of the domain.
+// The code of programs of guests that were sampled from dom0, for several threads.
 class SharedGuestPrograms final : public symbolizer::UnwindCodeSource {
  public:
   explicit SharedGuestPrograms(symbolizer::DomainSymbols& symbols) : symbols_(symbols) {}
 
   symbolizer::UnwindCode CodeAt(AddressSpaceId space, Address address) override {
     const std::lock_guard lock(mutex_);
-    return symbols_.UserCodeAt(DomainId{static_cast<uint16_t>(space.value)}, address);
+    const std::optional<DomainId> domain = symbols_.processes().DomainOf(space);
+    return symbols_.UserCodeAt(domain.value_or(DomainId{static_cast<uint16_t>(space.value)}), space,
+                               address);
+  }
+  // Returns `known`, or a number that stands for the domain where that is none.
+  static AddressSpaceId SpaceOf(DomainId domain, AddressSpaceId known) {
+    return known.value != 0 ? known : AddressSpaceId{kFirstDomain + domain.value};
   }
 
  private:
+  // No address space of a recording has such a number.
+  static constexpr uint32_t kFirstDomain = 0xffff'0000;
+
   std::mutex mutex_;
   symbolizer::DomainSymbols& symbols_;
 };
@@ -204,10 +212,12 @@ class Worker {
   // tables for its code. Sets the numbers of callers of `entry`.
   void SetCallersOfStopped(DomainId domain, const StackEntry& at, TimedEntry& entry, Work& work) {
     const std::optional<UserStack> stack = has_block_ ? block_.At(at) : std::nullopt;
+    const AddressSpaceId program = SharedGuestPrograms::SpaceOf(
+        domain, processes_.SpaceOf(domain, AddressSpaceId{entry.space}));
     if (entry.mode == static_cast<uint8_t>(Mode::kUser)) {
-      if (stack && HasTable(domain, stack->registers)) {
+      if (stack && HasTable(program, stack->registers)) {
         callers_.clear();
-        AddGuestCallers(domain, stack->registers, {stack->registers[kRsp], stack->bytes},
+        AddGuestCallers(program, stack->registers, {stack->registers[kRsp], stack->bytes},
                         work.guest_programs);
       }
       entry.user_callers = static_cast<uint16_t>(callers_.size());
@@ -225,10 +235,10 @@ class Worker {
     }
     Count(chain, 0, work.kernel.by_orc);
     entry.kernel_callers = static_cast<uint16_t>(callers_.size());
-    if (!chain.user || !HasTable(domain, *chain.user)) return;
+    if (!chain.user || !HasTable(program, *chain.user)) return;
     // Where user mode was interrupted; callers are looked up one byte before.
     callers_.push_back((*chain.user)[kRip] + 1);
-    AddGuestCallers(domain, *chain.user, OuterPieceAt((*chain.user)[kRsp]), work.guest_programs);
+    AddGuestCallers(program, *chain.user, OuterPieceAt((*chain.user)[kRsp]), work.guest_programs);
     entry.user_callers = static_cast<uint16_t>(callers_.size() - entry.kernel_callers);
   }
 
@@ -240,17 +250,17 @@ class Worker {
     return {address, {}};
   }
 
-  // Returns whether a file of the domain is known that has a table for the code at these registers.
-  bool HasTable(DomainId domain, const UserRegisters& registers) {
-    return guest_programs_.CodeAt(AddressSpaceId{domain.value}, registers[kRip]).table != nullptr;
+  // Returns whether a file is known that has a table for the code at these registers.
+  bool HasTable(AddressSpaceId program, const UserRegisters& registers) {
+    return guest_programs_.CodeAt(program, registers[kRip]).table != nullptr;
   }
 
   // Adds the callers in user mode of a guest's program.
-  void AddGuestCallers(DomainId domain, const UserRegisters& registers,
+  void AddGuestCallers(AddressSpaceId program, const UserRegisters& registers,
                        const symbolizer::StackPiece& stack, UnwindCounts& counts) {
     const size_t before = callers_.size();
     const symbolizer::UnwoundChain chain =
-        guest_unwinder_.Unwind(AddressSpaceId{domain.value}, registers, stack, callers_);
+        guest_unwinder_.Unwind(program, registers, stack, callers_);
     Count(chain, before, counts);
   }
 

@@ -35,7 +35,7 @@ std::optional<ProcessRecord> ProcessReader::NextEntry() {
   entries_ = entries_.subspan(entry->size);
   ProcessRecord record;
   record.type = static_cast<ProcessEntryType>(entry->type);
-  if (record.type < ProcessEntryType::kName || record.type > ProcessEntryType::kFileId) {
+  if (record.type < ProcessEntryType::kName || record.type > ProcessEntryType::kSpaceMap) {
     return std::nullopt;
   }
   record.by_exec = (entry->flags & kByExec) != 0;
@@ -51,7 +51,8 @@ std::optional<ProcessRecord> ProcessReader::NextEntry() {
   }
   record.when = Tsc{entry->when};
   size_t text_at = sizeof *entry;
-  const bool is_map = record.type == ProcessEntryType::kMap;
+  const bool is_map =
+      record.type == ProcessEntryType::kMap || record.type == ProcessEntryType::kSpaceMap;
   if (is_map || record.type == ProcessEntryType::kFileId) {
     const auto map = Load<MapEntry>(all, text_at);
     if (!map || (map->length == 0) == is_map || map->address + map->length < map->address) {

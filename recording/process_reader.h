@@ -36,7 +36,7 @@ struct ProcessRecord {
   DomainId behalf;    // the domain of a kBehalf record
   uint32_t file = 0;  // the number of a kMap's or kFileId's file (ProcessEntry::parent)
   Tsc when;
-  Mapping map;            // the mapping of a kMap record; only the id of a kFileId record
+  Mapping map;  // the mapping of a kMap or kSpaceMap record; only the id of a kFileId record
   std::string_view text;  // name of the thread, or path of the mapped file
 };
 

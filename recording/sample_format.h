@@ -14,7 +14,7 @@ inline constexpr uint32_t kChunkMagic = 0x4b4e4843;  // "CHNK"
 struct FileHeader {
   std::array<char, 8> magic = kSampleMagic;
   uint16_t major = 1;
-  uint16_t minor = 13;
+  uint16_t minor = 14;
   uint32_t header_size = sizeof(kSampleMagic) + 8;  // chunks begin here
 };
 static_assert(sizeof(FileHeader) == 16);
@@ -89,7 +89,9 @@ struct TimedEntry {
   uint32_t pid = kNoThread;
   uint32_t tid = kNoThread;
   uint16_t size = 48;  // bytes before the callers; a newer minor version may append
-  uint16_t reserved = 0;
+  // kStoppedWithCallers: the number of the vCPU's address space in items of kSpaceMap; 0: not
+  // known.
+  uint16_t space = 0;
   uint64_t begin = 0;  // start of the range [begin, end) of TSC cycles in which it was taken
   uint64_t end = 0;
 };
@@ -137,13 +139,16 @@ enum class ProcessEntryType : uint8_t {
   kThread = 6,  // a thread of the process had this name when recording began
   kCgroup = 7,  // the process was in this cgroup when recording began
   kFileId = 8,  // the file of the maps with this `file` has this build-id
+  // An address space of a domain whose processes are not known maps a part of a file as executable,
+  // at least since then; `pid` is its number.
+  kSpaceMap = 9,
 };
 inline constexpr uint8_t kByExec = 1;  // bit of ProcessEntry::flags
 // Bit of ProcessEntry::flags: it was so when recording began, and is not an event.
 inline constexpr uint8_t kAtStart = 2;
 
-// One item of kProcesses. A MapEntry follows if its type is kMap or kFileId, then a text (the name,
-// or the path of the file) without a terminating zero, then zeros up to `size`.
+// One item of kProcesses. A MapEntry follows if its type is kMap, kFileId or kSpaceMap, then a text
+// (the name, or the path of the file) without a terminating zero, then zeros up to `size`.
 struct ProcessEntry {
   uint16_t size = 0;  // size of the whole item in bytes, a multiple of kWordSize
   uint8_t type = 0;   // a ProcessEntryType

@@ -101,6 +101,7 @@ bool SampleReader::NextTimed() {
     sample_.thread.reset();
   }
   sample_.stopped = chunk_.kind == ChunkKind::kStoppedWithCallers;
+  if (sample_.stopped) sample_.space = {entry->space};
   sample_.callers = CallChain(*chain, entry->xen_callers, entry->kernel_callers);
   return true;
 }

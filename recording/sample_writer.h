@@ -49,7 +49,7 @@ class TimedChunk {
 class ProcessChunk {
  public:
   // Adds an item and sets the sizes in `entry`. `text` is cut to kMaxTextBytes bytes. `map` is null
-  // unless the type is kMap or kFileId.
+  // unless the type is kMap, kFileId or kSpaceMap.
   void Add(ProcessEntry entry, const MapEntry* map, std::string_view text);
   [[nodiscard]] bool empty() const { return items_ == 0; }
   void Clear();

@@ -160,8 +160,14 @@ FunctionId DomainSymbols::Resolve(DomainId domain, Mode mode, Address address) {
 
 FunctionId DomainSymbols::ResolveInProcess(DomainId domain, AddressSpaceId space, Address address) {
   if (const auto end = ChainEndAt(address)) return EndOfChain(*end);
-  if (!processes_.Has(space)) return Resolve(domain, Mode::kUser, address);
+  if (!processes_.Knows(space, address)) return Resolve(domain, Mode::kUser, address);
   const Function function = processes_.Find(space, address);
+  if (!function.unresolved.empty() && processes_.IsPartial(space) &&
+      SpaceOf(domain, Mode::kUser).files.empty()) {
+    // Lists of functions say nothing of the build that they are of.
+    const FunctionId listed = Resolve(domain, Mode::kUser, address);
+    if (Describe(listed).unresolved.empty()) return listed;
+  }
   return Intern(function.image, function.name, function.unresolved);
 }
 
@@ -254,7 +260,9 @@ FunctionId DomainSymbols::Intern(std::string_view image, std::string_view name,
 
 std::optional<CodeLocation> DomainSymbols::LocationOf(DomainId domain, Mode mode,
                                                       AddressSpaceId space, Address address) {
-  if (mode == Mode::kUser && processes_.Has(space)) return processes_.LocationOf(space, address);
+  if (mode == Mode::kUser && processes_.Knows(space, address)) {
+    return processes_.LocationOf(space, address);
+  }
   // The location of an ambiguous address would be that in the first named program.
   if (!Describe(Resolve(domain, mode, address)).unresolved.empty()) return std::nullopt;
   const Space& own = SpaceOf(domain, mode);
@@ -311,7 +319,8 @@ UnwindCode DomainSymbols::KernelCodeAt(DomainId domain, Address address) {
   return code;
 }
 
-UnwindCode DomainSymbols::UserCodeAt(DomainId domain, Address address) {
+UnwindCode DomainSymbols::UserCodeAt(DomainId domain, AddressSpaceId space, Address address) {
+  if (processes_.Knows(space, address)) return processes_.UnwindCodeAt(space, address);
   UnwindCode code;
   for (const File& file : SpaceOf(domain, Mode::kUser).files) {
     const Address linked = address - file.bias;
@@ -349,7 +358,7 @@ SymbolOrigin DomainSymbols::OriginOf(DomainId domain, Mode mode, AddressSpaceId 
   origin.missing = Describe(function).unresolved;
   const std::optional<CodeLocation> place = LocationOf(domain, mode, space, address);
   if (!place) return origin;
-  if (mode == Mode::kUser && processes_.Has(space)) {
+  if (mode == Mode::kUser && processes_.Knows(space, address)) {
     origin.functions = place->file->symbols_from();
   } else {
     for (const Image& image : SpaceOf(domain, mode).images) {

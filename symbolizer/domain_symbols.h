@@ -93,9 +93,9 @@ class DomainSymbols : public Resolver {
   // Code of modules has no table: their files are not known. Not thread-safe.
   UnwindCode KernelCodeAt(DomainId domain, Address address);
   // Returns what unwinding needs to know of the code at an address in user mode of a domain whose
-  // processes are not known: that of the only file given for it that has code there. Not
-  // thread-safe.
-  UnwindCode UserCodeAt(DomainId domain, Address address);
+  // processes are not known: that of the file that the address space has there, or else of the only
+  // file given for the domain that has code there. Not thread-safe.
+  UnwindCode UserCodeAt(DomainId domain, AddressSpaceId space, Address address);
   // Returns why the domain's kernel cannot be unwound by ORC, for a user; empty: it can.
   std::string WhyNoOrc(DomainId domain);
 

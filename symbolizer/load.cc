@@ -205,8 +205,8 @@ class Loader {
     }
     if (elf.position_independent() && source.kind == SourceKind::kImage && source.load_bias == 0) {
       Warn(source,
-           "it runs wherever it was loaded, and no load address was given: addresses in "
-           "it are found only if that was 0");
+           "it runs wherever it was loaded, and no load address was given: its functions are found "
+           "only where the recording says where it was (source vcpu with -g, agents)");
     }
     XENOSCOPE_ASSIGN_OR_RETURN(const std::optional<Address> bias, AddTable(source, symbols.table));
     if (!bias) return absl::OkStatus();

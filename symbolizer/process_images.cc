@@ -21,7 +21,7 @@ constexpr const char* kVdso = "[vdso]";
 // Start of the 64-bit vDSO's range; a 32-bit process has another vDSO, below it.
 constexpr Address kFirst64BitAddress = Address{1} << 32;
 
-std::string NameOf(const std::string& path) {
+std::string NameOfFile(const std::string& path) {
   // "[vdso]" and "//anon" are names, not files.
   if (path.empty() || path.front() != '/' || path.starts_with("//")) return path;
   return std::filesystem::path(path).filename().string();
@@ -54,6 +54,11 @@ void ProcessImages::AddSubstitute(const std::string& build_id, const std::string
   substitutes_.try_emplace(build_id, path);
 }
 
+std::string ProcessImages::NameOf(const std::string& build_id) const {
+  const auto substitute = substitutes_.find(build_id);
+  return substitute == substitutes_.end() ? "" : NameOfFile(substitute->second);
+}
+
 void ProcessImages::SetRoot(DomainId domain, const std::string& root) {
   roots_.insert_or_assign(domain, root);
 }
@@ -72,6 +77,23 @@ absl::Status ProcessImages::SetVdso(DomainId domain, FileContent content) {
 void ProcessImages::SetMaps(AddressSpaceId space, DomainId domain, uint32_t pid, ProcessMaps maps,
                             std::shared_ptr<const std::vector<uint32_t>> files) {
   processes_[space.value] = {domain, pid, std::move(maps), std::move(files)};
+}
+
+bool ProcessImages::IsPartial(AddressSpaceId space) const {
+  const auto known = processes_.find(space.value);
+  return known != processes_.end() && known->second.pid == kNoProcess;
+}
+
+bool ProcessImages::Knows(AddressSpaceId space, Address address) const {
+  const auto known = processes_.find(space.value);
+  return known != processes_.end() &&
+         (known->second.pid != kNoProcess || known->second.maps.Find(address) != nullptr);
+}
+
+std::optional<DomainId> ProcessImages::DomainOf(AddressSpaceId space) const {
+  const auto known = processes_.find(space.value);
+  if (known == processes_.end()) return std::nullopt;
+  return known->second.domain;
 }
 
 size_t ProcessImages::Process::FileOf(const ProcessMap& map) const {
@@ -106,7 +128,8 @@ Function ProcessImages::Find(AddressSpaceId space, Address address) {
     return {"[unknown]", "[no map]", "outside the recorded mappings of its process"};
   }
   const File& file = *position.file;
-  const std::string name = NameOf(file.path);
+  const std::string name =
+      file.path.empty() ? fmt::format("[build-id {:.12}]", file.build_id) : NameOfFile(file.path);
   if (!file.symbols) return {name, NameOfPlace(position, "[no symbols]"), file.why_not};
   if (position.address) {
     const uint32_t symbol = file.symbols->Find(*position.address);
@@ -157,6 +180,7 @@ UnwindCode ProcessImages::UnwindCodeAt(AddressSpaceId space, Address address) {
 
 void ProcessImages::Read(File& file) const {
   file.read = true;
+  if (file.path.empty() && !file.build_id.empty()) return ReadByBuildId(file);
   if (file.path.empty() || file.path.front() != '/' || file.path.starts_with("//")) {
     file.why_not = fmt::format(
         "{} is memory without a file{}", file.path,
@@ -172,9 +196,7 @@ void ProcessImages::Read(File& file) const {
         file.path);
     return;
   }
-  auto root = roots_.find(file.domain);
-  if (root == roots_.end()) root = roots_.find(kEveryDomain);
-  const FileFinder finder(root == roots_.end() ? "/" : root->second, images_, server_);
+  const FileFinder finder = FinderOf(file.domain);
   const auto read = [this, &file](const FileFinder& from, absl::StatusOr<FileContent> content,
                                   const std::string& path) {
     return content.ok() ? ReadFrom(from, *std::move(content), path, file) : content.status();
@@ -204,6 +226,37 @@ void ProcessImages::Read(File& file) const {
   }
 }
 
+FileFinder ProcessImages::FinderOf(DomainId domain) const {
+  auto root = roots_.find(domain);
+  if (root == roots_.end()) root = roots_.find(kEveryDomain);
+  return FileFinder(root == roots_.end() ? "/" : root->second, images_, server_);
+}
+
+void ProcessImages::ReadByBuildId(File& file) const {
+  const auto substitute = substitutes_.find(file.build_id);
+  absl::Status status = NotFoundError("no file with this build-id was given");
+  if (substitute != substitutes_.end()) {
+    const FileFinder here("/", images_, server_);
+    auto content = here.Open(substitute->second);
+    status = content.ok() ? ReadFrom(here, *std::move(content), substitute->second, file)
+                          : content.status();
+    if (file.image) file.path = substitute->second;
+  }
+  const FileFinder finder = FinderOf(file.domain);
+  if (!file.image) {
+    auto image = finder.OpenImage(file.build_id);
+    if (image.ok()) status = ReadFrom(finder, *std::move(image), "", file, /*is_image=*/true);
+  }
+  if (!file.image && server_ != nullptr) {
+    auto fetched = finder.FetchProgram(file.build_id);
+    if (fetched.ok()) status = ReadFrom(finder, *std::move(fetched), "", file);
+  }
+  if (!status.ok()) {
+    file.why_not =
+        fmt::format("build-id {}: {} (--guest DOMAIN:exe=FILE)", file.build_id, Message(status));
+  }
+}
+
 std::vector<UsedFile> ProcessImages::UsedFiles() const {
   std::vector<UsedFile> used;
   for (const File& file : files_) {
@@ -230,7 +283,8 @@ absl::Status ProcessImages::ReadFrom(const FileFinder& finder, FileContent conte
   }
   // A stripped file without functions still has code, and tables for unwinding it.
   file.image = std::move(image);
-  XENOSCOPE_ASSIGN_OR_RETURN(const ElfSymbols symbols, file.image->ReadSymbols(NameOf(file.path)));
+  XENOSCOPE_ASSIGN_OR_RETURN(const ElfSymbols symbols,
+                             file.image->ReadSymbols(NameOfFile(file.path)));
   XENOSCOPE_ASSIGN_OR_RETURN(SymbolIndex index, SymbolIndex::Build(symbols.table));
   file.symbols = std::make_unique<SymbolIndex>(std::move(index));
   return absl::OkStatus();

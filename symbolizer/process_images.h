@@ -41,8 +41,11 @@ struct UsedFile {
 // The mapped files of all processes.
 class ProcessImages {
  public:
+  static constexpr uint32_t kNoProcess = ~uint32_t{0};
+
   // Adds a file and returns its number; the same file has the same number. `build_id` is the
-  // build-id or content id of the file as it ran, hexadecimal; empty: not known.
+  // build-id or content id of the file as it ran, hexadecimal; empty: not known. `path` is empty
+  // where only that is known.
   uint32_t AddFile(DomainId domain, const std::string& path, const std::string& build_id);
   // Sets the directory with the domain's files, which are not on this machine. kEveryDomain: for
   // domains without a root of their own.
@@ -50,6 +53,8 @@ class ProcessImages {
   // Adds a file that replaces files with this build-id or content id (hexadecimal) that are not on
   // this machine.
   void AddSubstitute(const std::string& build_id, const std::string& path);
+  // Returns the name of the file that was added for this id; empty: none was.
+  [[nodiscard]] std::string NameOf(const std::string& build_id) const;
   // Sets a directory of files by their build-ids (kImagesInRecording).
   void SetImages(const std::string& directory) { images_ = directory; }
   // Sets the cache for the debug information of files; null: none.
@@ -70,9 +75,16 @@ class ProcessImages {
   // Sets the maps of the process with this number in the domain. Of maps that overlap, the later
   // one counts. A map's `file` is a number from AddFile or, if there are `files`, an index in that
   // list of such numbers.
+  // kNoProcess: it is not known which process this is, and there are other maps beside these.
   void SetMaps(AddressSpaceId space, DomainId domain, uint32_t pid, ProcessMaps maps,
                std::shared_ptr<const std::vector<uint32_t>> files = nullptr);
+  // Returns whether only some of its maps are known.
+  [[nodiscard]] bool IsPartial(AddressSpaceId space) const;
   [[nodiscard]] bool Has(AddressSpaceId space) const { return processes_.contains(space.value); }
+  // Returns whether these are all maps of the process, or one of them has the address.
+  [[nodiscard]] bool Knows(AddressSpaceId space, Address address) const;
+  // Returns the domain of the process; nothing: it has no maps.
+  [[nodiscard]] std::optional<DomainId> DomainOf(AddressSpaceId space) const;
 
   // Returns the function at the address; its image is the name of the file. O(maps), and for a file
   // that was not met before the time to read it.
@@ -124,6 +136,9 @@ class ProcessImages {
   // Returns the name of code without a function: that of its place, or `name`.
   std::string NameOfPlace(const Position& position, std::string_view name);
   void Read(File& file) const;
+  // Reads a file of which only the build-id is known.
+  void ReadByBuildId(File& file) const;
+  [[nodiscard]] FileFinder FinderOf(DomainId domain) const;
   // Reads the file at `path`, or an image (FileFinder), into `file`, if it is the one that ran. OK
   // when it has functions, too.
   absl::Status ReadFrom(const FileFinder& finder, FileContent content, const std::string& path,

@@ -34,6 +34,20 @@ const ProcessMap* ProcessMaps::Find(Address address) const {
   return nullptr;
 }
 
+const ProcessMap* ProcessMaps::Lowest() const {
+  const ProcessMap* lowest = nullptr;
+  const auto look = [&lowest](const std::vector<ProcessMap>& maps) {
+    for (const ProcessMap& map : maps) {
+      if (lowest == nullptr || map.begin < lowest->begin) lowest = &map;
+    }
+  };
+  look(own_);
+  for (const Shared* shared = before_.get(); shared != nullptr; shared = shared->before.get()) {
+    look(shared->maps);
+  }
+  return lowest;
+}
+
 ProcessMaps::Shared::~Shared() {
   std::shared_ptr<Shared> next = std::move(before);
   while (next && next.use_count() == 1) next = std::shared_ptr<Shared>(std::move(next->before));

@@ -33,6 +33,8 @@ class ProcessMaps {
   // Returns the newest map that holds the address, valid until the next Add or Fork; null: none.
   // O(maps).
   [[nodiscard]] const ProcessMap* Find(Address address) const;
+  // Returns the newest map with the lowest address, valid as long; null: there is none. O(maps).
+  [[nodiscard]] const ProcessMap* Lowest() const;
   [[nodiscard]] bool empty() const { return own_.empty() && !before_; }
 
  private:

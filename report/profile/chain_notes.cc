@@ -73,10 +73,9 @@ std::string UserNote(const recording::RecordingInfo& info, const profile::Unwind
 std::string GuestProgramsNote(const profile::UnwindCounts& counts) {
   Ends ends(counts);
   ends.Add(ChainEnd::kStackCut, "end where the stack that was read ends");
-  ends.Add(
-      ChainEnd::kNoTable,
-      "end at code of no file that was given (--guest DOMAIN:exe=FILE), of several, or without "
-      "a table for unwinding");
+  ends.Add(ChainEnd::kNoTable,
+           "end at code of no file that was given (--guest DOMAIN:exe=FILE; --by process shows the "
+           "build-ids), of several, or without a table for unwinding");
   ends.Add(ChainEnd::kBadRule,
            "end because the stack had changed since the vCPU was stopped, or another program ran "
            "at these addresses");

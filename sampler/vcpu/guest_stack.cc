@@ -1,19 +1,10 @@
 #include "sampler/vcpu/guest_stack.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace xenoscope::sampler {
 namespace {
-
-// Entries of page tables in long mode (AMD64 Architecture Programmer's Manual, volume 2, 5.3).
-constexpr uint64_t kPresent = 1U << 0;
-constexpr uint64_t kLargePage = 1U << 7;  // in levels 2 and 3
-constexpr uint64_t kNoExecute = uint64_t{1} << 63;
-constexpr uint64_t kFrameMask = 0x000f'ffff'ffff'f000;
-constexpr int kFrameShift = 12;
-constexpr int kLevelShift = 9;
-constexpr uint64_t kEntries = uint64_t{1} << kLevelShift;
-constexpr int kLevels = 4;
 
 // Stacks of 64-bit programs are above this address, those of 32-bit ones below.
 constexpr Address k32Bit = Address{1} << 32;
@@ -23,12 +14,6 @@ constexpr uint64_t kMaxFrameBytes = uint64_t{1} << 20;
 // Returns whether it is in the upper half of the addresses, as kernels are; programs are in the
 // lower one.
 bool IsUpper(Address address) { return (address >> 63) != 0; }
-
-// Reads a word, once, that the guest may be writing to.
-uint64_t LoadOnce(const std::byte* page, uint64_t offset) {
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): memory shared with a guest
-  return *reinterpret_cast<const volatile uint64_t*>(page + offset);
-}
 
 // Returns the stack pointer of user mode in what the processor pushed as the last words of a stack
 // when it entered the kernel: instruction pointer, code segment, flags, stack pointer and stack
@@ -69,32 +54,10 @@ Address OuterStack(const StackPieces& stacks) {
 
 }  // namespace
 
-const std::byte* MappedFrames::At(DomainId domain, uint64_t frame) {
-  const auto [found, is_new] = mapped_.try_emplace({domain.value, frame}, nullptr);
-  if (is_new) {
-    ++maps_;
-    found->second = memory_->Map(domain, frame);
-  }
-  return found->second;
-}
-
-void MappedFrames::Expire(Clock::time_point now) {
-  if (now - since_ < kMaxAge && mapped_.size() <= kMaxFrames) return;
-  Clear();
-  since_ = now;
-}
-
-void MappedFrames::Clear() {
-  for (const auto& [key, page] : mapped_) {
-    if (page != nullptr) memory_->Unmap(page);
-  }
-  mapped_.clear();
-}
-
 bool GuestStack::Unwind(DomainId domain, const VcpuContext& context,
                         std::vector<Address>& callers) {
   callers.clear();
-  Begin(domain, context);
+  pages_.Begin(domain, context, kMaxMaps);
   if (context.stack < k32Bit) return false;
   Address lowest = context.stack;
   Address frame = context.frame;
@@ -102,8 +65,8 @@ bool GuestStack::Unwind(DomainId domain, const VcpuContext& context,
     const bool is_frame = frame % sizeof(uint64_t) == 0 && frame >= lowest &&
                           frame - lowest <= kMaxFrameBytes && callers.size() < kMaxCallers;
     if (!is_frame) return false;
-    const std::optional<uint64_t> next = Word(frame);
-    const std::optional<uint64_t> caller = Word(frame + sizeof(uint64_t));
+    const std::optional<uint64_t> next = pages_.Word(frame);
+    const std::optional<uint64_t> caller = pages_.Word(frame + sizeof(uint64_t));
     if (!next || !caller) return false;
     if (*caller == 0) return true;
     if (IsUpper(*caller) != IsUpper(context.address)) return false;
@@ -115,18 +78,11 @@ bool GuestStack::Unwind(DomainId domain, const VcpuContext& context,
   return true;
 }
 
-void GuestStack::Begin(DomainId domain, const VcpuContext& context) {
-  domain_ = domain;
-  context_ = context;
-  maps_before_ = frames_.maps();
-  page_at_ = nullptr;
-}
-
 void GuestStack::Read(DomainId domain, const VcpuContext& context, StackPieces& stacks) {
   stacks.words.clear();
   stacks.pieces.clear();
   if (context.stack % sizeof(uint64_t) != 0 || context.stack < k32Bit) return;
-  Begin(domain, context);
+  pages_.Begin(domain, context, kMaxMaps);
   AddPiece(context.stack, stacks);
 }
 
@@ -140,7 +96,7 @@ void GuestStack::ReadOuter(StackPieces& stacks) {
 bool GuestStack::AddPiece(Address begin, StackPieces& stacks) {
   StackPieces::Piece piece{begin, stacks.words.size(), 0};
   for (uint64_t at = 0; at < kMaxPieceBytes && begin + at >= begin; at += sizeof(uint64_t)) {
-    const std::optional<uint64_t> word = Word(begin + at);
+    const std::optional<uint64_t> word = pages_.Word(begin + at);
     if (!word) break;
     stacks.words.push_back(*word);
     ++piece.count;
@@ -149,48 +105,9 @@ bool GuestStack::AddPiece(Address begin, StackPieces& stacks) {
   return piece.count > 0;
 }
 
-std::optional<uint64_t> GuestStack::Word(Address address) {
-  const uint64_t offset = address % kFrameSize;
-  const Address page = address - offset;
-  if (page_at_ == nullptr || page_ != page) {
-    const std::optional<PageTranslation> place = Walk(page);
-    page_at_ = place ? Frame(place->frame) : nullptr;
-    page_ = page;
-  }
-  if (page_at_ == nullptr) return std::nullopt;
-  return LoadOnce(page_at_, offset);
-}
-
 bool GuestStack::IsText(Address address) {
-  const std::optional<PageTranslation> place = Walk(address - address % kFrameSize);
-  return place && place->executable;
-}
-
-std::optional<GuestStack::PageTranslation> GuestStack::Walk(Address page) {
-  bool executable = true;
-  uint64_t table = (context_.page_tables & kFrameMask) >> kFrameShift;
-  for (int level = kLevels + (context_.five_levels ? 1 : 0); level >= 1; --level) {
-    const std::byte* const entries = Frame(table);
-    if (entries == nullptr) return std::nullopt;
-    const int shift = kFrameShift + (level - 1) * kLevelShift;
-    const uint64_t index = (page >> shift) % kEntries;
-    const uint64_t entry = LoadOnce(entries, index * sizeof(uint64_t));
-    if ((entry & kPresent) == 0) return std::nullopt;
-    executable = executable && (entry & kNoExecute) == 0;
-    table = (entry & kFrameMask) >> kFrameShift;
-    if ((level == 2 || level == 3) && (entry & kLargePage) != 0) {
-      // In such an entry the low bits of the frame number have another meaning.
-      const uint64_t in_page = (uint64_t{1} << (shift - kFrameShift)) - 1;
-      table = (table & ~in_page) | ((page >> kFrameShift) & in_page);
-      break;
-    }
-  }
-  return PageTranslation{table, executable};
-}
-
-const std::byte* GuestStack::Frame(uint64_t frame) {
-  if (frames_.maps() - maps_before_ >= kMaxMaps) return nullptr;
-  return frames_.At(domain_, frame);
+  const GuestPages::Translation place = pages_.At(address - address % kFrameSize);
+  return place.present && place.executable;
 }
 
 }  // namespace xenoscope::sampler

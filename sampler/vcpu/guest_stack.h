@@ -11,50 +11,17 @@
 // is bounded.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "base/ids.h"
-#include "sampler/vcpu/guest_memory.h"
+#include "sampler/vcpu/guest_pages.h"
 #include "sampler/vcpu/vcpu_calls.h"
 
 namespace xenoscope::sampler {
-
-// A cache of mapped frames of guests: stacks and page tables are the same from poll to poll. A
-// mapping stays readable whatever the guest does; but it holds the frame, even after the domain has
-// ended, and does not notice when the guest exchanges the frame for another.
-class MappedFrames {
- public:
-  using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::milliseconds kMaxAge{1000};
-  static constexpr size_t kMaxFrames = 2048;
-
-  explicit MappedFrames(std::unique_ptr<GuestMemory> memory) : memory_(std::move(memory)) {}
-  MappedFrames(const MappedFrames&) = delete;
-  MappedFrames& operator=(const MappedFrames&) = delete;
-  ~MappedFrames() { Clear(); }
-
-  // Returns the frame's bytes, or null where it cannot be mapped, which `maps` counts too.
-  const std::byte* At(DomainId domain, uint64_t frame);
-  // Unmaps all frames when they have been mapped for too long, or are too many.
-  void Expire(Clock::time_point now);
-  void Clear();
-  [[nodiscard]] uint64_t maps() const { return maps_; }
-
- private:
-  std::unique_ptr<GuestMemory> memory_;
-  absl::flat_hash_map<std::pair<uint16_t, uint64_t>, const std::byte*> mapped_;
-  Clock::time_point since_;
-  uint64_t maps_ = 0;
-};
 
 // Pieces of the stacks of one vCPU.
 struct StackPieces {
@@ -92,7 +59,7 @@ class GuestStack {
   // Limit of the pieces of a chain: stacks of an exception, an interrupt, a task, and of user mode.
   static constexpr size_t kMaxPieces = 4;
 
-  explicit GuestStack(MappedFrames& frames) : frames_(frames) {}
+  explicit GuestStack(MappedFrames& frames) : pages_(frames) {}
 
   // Sets `callers` to the addresses to which the callers return, innermost first; all are of the
   // sample's mode. False when the chain was cut, that is, did not end in an outermost frame. For
@@ -109,27 +76,12 @@ class GuestStack {
   void ReadOuter(StackPieces& stacks);
 
  private:
-  void Begin(DomainId domain, const VcpuContext& context);
   // Adds the piece that begins at `begin`. False: nothing is mapped there.
   bool AddPiece(Address begin, StackPieces& stacks);
-  // Returns the 8 bytes at an address that is a multiple of 8.
-  std::optional<uint64_t> Word(Address address);
-  // The place of a page, and what its page tables allow.
-  struct PageTranslation {
-    uint64_t frame;
-    bool executable;
-  };
-  std::optional<PageTranslation> Walk(Address page);
   // Returns whether the page tables allow a function to return there.
   bool IsText(Address address);
-  const std::byte* Frame(uint64_t frame);
 
-  MappedFrames& frames_;
-  DomainId domain_;
-  VcpuContext context_;
-  uint64_t maps_before_ = 0;
-  Address page_ = 0;  // address that was translated last
-  const std::byte* page_at_ = nullptr;
+  GuestPages pages_;
 };
 
 }  // namespace xenoscope::sampler

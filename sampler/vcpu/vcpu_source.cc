@@ -44,7 +44,10 @@ VcpuSource::VcpuSource(const VcpuRequest& request, std::unique_ptr<VcpuCalls> ca
       calls_(std::move(calls)),
       read_tsc_(std::move(read_tsc)),
       random_(request.seed) {
-  if (memory) frames_.emplace(std::move(memory));
+  if (memory) {
+    frames_.emplace(std::move(memory));
+    programs_.emplace(*frames_);
+  }
   stack_info_.piece_bytes = GuestStack::kMaxPieceBytes;
   for (const recording::DomainInfo& domain : request.domains) AddVcpus(domain, Tsc{});
 }
@@ -123,7 +126,7 @@ nanoseconds VcpuSource::RandomInterval() {
 }
 
 absl::Status VcpuSource::Collect(recording::SampleWriter& writer) {
-  if (frames_) frames_->Expire(steady_clock::now());
+  if (frames_ && frames_->Expire(steady_clock::now())) programs_->Forget();
   stack_rate_.Refill(steady_clock::now());
   if (!alive_.empty()) {
     std::uniform_int_distribution<size_t> any(0, alive_.size() - 1);
@@ -186,6 +189,10 @@ void VcpuSource::AddSample(StreamInfo& stream, TscRange when, const VcpuState& s
   entry.vcpu = stream.vcpu.vcpu.value;
   entry.begin = when.begin.value;
   entry.end = when.end.value;
+  found_programs_.Clear();
+  entry.space =
+      programs_->Find(stream.vcpu.domain, context, stacks_.words, when.begin, found_programs_);
+  writer.Append(stream.vcpu.domain, found_programs_);
   AddWithStack(stream.vcpu.domain, entry, context, writer);
 }
 

@@ -10,7 +10,8 @@
 // a pCPU is a sample of where it was preempted, which is an event of its own. On a host with one
 // pCPU guests never run while dom0 polls, so that all samples are of that event. The stack of a
 // kernel, and callers by frame pointers, are read right after the stop; if the vCPU has run for
-// long meanwhile, by Xen's account, they are dropped.
+// long meanwhile, by Xen's account, they are dropped. Which files the program consists of comes
+// from the guest's memory, too.
 #pragma once
 
 #include <chrono>
@@ -26,6 +27,7 @@
 #include "sampler/source.h"
 #include "sampler/stack_rate.h"
 #include "sampler/vcpu/guest_memory.h"
+#include "sampler/vcpu/guest_programs.h"
 #include "sampler/vcpu/guest_stack.h"
 #include "sampler/vcpu/vcpu_calls.h"
 
@@ -94,7 +96,8 @@ class VcpuSource final : public Source {
   uint64_t clock_hz_;
   uint32_t pcpus_;
   std::unique_ptr<VcpuCalls> calls_;
-  std::optional<MappedFrames> frames_;  // set when call chains are wanted
+  std::optional<MappedFrames> frames_;     // set when call chains are wanted
+  std::optional<GuestPrograms> programs_;  // set when frames_ is
   std::function<Tsc()> read_tsc_;
   std::mt19937_64 random_;
   std::vector<recording::StreamInfo> streams_;  // one for each vCPU
@@ -107,6 +110,7 @@ class VcpuSource final : public Source {
   StackPieces stacks_;
   absl::InlinedVector<recording::OuterStackEntry, 2> outer_;
   recording::TimedChunk chunk_;
+  recording::ProcessChunk found_programs_;
   recording::StackBlock stack_block_;
   StackRate stack_rate_;
   recording::StackInfo stack_info_;

@@ -1,7 +1,7 @@
-// Fuzzes a guest's registers, page tables and stacks. There is no crash and no hang, and the work
-// is bounded. Bytes 0..31 are instruction, stack and frame pointer and the root of the page tables;
-// the rest is memory in frames of 128 bytes, each repeated over 4096 bytes; every frame number
-// means one of them.
+// Fuzzes a guest's registers, page tables, stacks, and the headers of programs in its memory. There
+// is no crash and no hang, and the work is bounded. Bytes 0..31 are instruction, stack and frame
+// pointer and the root of the page tables; the rest is memory in frames of 128 bytes, each repeated
+// over 4096 bytes; every frame number means one of them.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "sampler/vcpu/guest_programs.h"
 #include "sampler/vcpu/guest_stack.h"
 
 namespace {
@@ -76,6 +77,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     size_t words = 0;
     for (const auto& piece : stacks.pieces) words += stacks.WordsOf(piece).size();
     if (words != stacks.words.size()) std::abort();
+    const uint64_t maps_before = frames.maps();
+    sampler::GuestPrograms programs(frames);
+    xenoscope::recording::ProcessChunk found;
+    programs.Find(xenoscope::DomainId{1}, context, stacks.words, xenoscope::Tsc{1}, found);
+    if (frames.maps() - maps_before > sampler::GuestPrograms::kMaxMaps) std::abort();
   }
   if (mapped != 0) std::abort();
   return 0;

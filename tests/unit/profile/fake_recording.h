@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -105,6 +106,19 @@ class FakeRecording {
              .parent = file,
              .when = when},
             path, kD1, &map);
+  }
+  // The address space with this number maps a file of this build-id, from `offset` on, at [begin,
+  // begin + 0x1000).
+  void SpaceMap(uint32_t number, Address begin, uint64_t offset,
+                const std::vector<uint8_t>& build_id) {
+    recording::MapEntry map;
+    map.address = begin;
+    map.length = 0x1000;
+    map.offset = offset;
+    map.build_id_size = static_cast<uint8_t>(build_id.size());
+    std::ranges::copy(build_id, map.build_id.begin());
+    Process({.type = static_cast<uint8_t>(recording::ProcessEntryType::kSpaceMap), .pid = number},
+            "", kD1, &map);
   }
   // The id, of one byte, of the file with this number.
   void FileId(uint32_t file, uint8_t id) {

@@ -71,6 +71,30 @@ TEST(RecordedProcessesTest, BehalfEndsWithTheProgram) {
   EXPECT_EQ(processes->BehalfOf(AddressSpaceId{}), std::nullopt);
 }
 
+TEST(RecordedProcessesTest, AddressSpacesHaveNumbersOfTheirOwn) {
+  FakeRecording made;
+  made.Exec(10, 5, "sh");
+  made.SpaceMap(5, 0x7f0000001000, 0, {0x11, 0x22});
+  made.SpaceMap(5, 0x555500001000, 0, {0xab, 0xcd});
+  const auto processes = RecordedProcesses::Read(made.Open());
+  ASSERT_TRUE(processes.ok()) << processes.status();
+  EXPECT_EQ(NameAt(*processes, 5, 20), "sh (5)");
+  const AddressSpaceId space = processes->SpaceOf(kD1, AddressSpaceId{5});
+  EXPECT_EQ(processes->NameOf(space), "[build-id abcd] (address space 5)");
+  symbolizer::ProcessImages named;
+  named.AddSubstitute("abcd", "/tmp/files/server");
+  EXPECT_EQ(processes->NameOf(space, &named), "server (address space 5)");
+  EXPECT_EQ(processes->SpaceOf(kD1, AddressSpaceId{6}), AddressSpaceId{});
+  EXPECT_EQ(processes->SpaceOf(kDom0, AddressSpaceId{5}), AddressSpaceId{});
+  EXPECT_EQ(processes->SpaceOf(kD1, AddressSpaceId{}), AddressSpaceId{});
+  symbolizer::ProcessImages images;
+  processes->ExportTo(images);
+  EXPECT_TRUE(images.Knows(space, 0x555500001fff));
+  EXPECT_FALSE(images.Knows(space, 0x555500002000)) << "other maps were not found";
+  EXPECT_EQ(images.Find(space, 0x555500001000).image, "[build-id abcd]");
+  EXPECT_THAT(images.Find(space, 0x555500001000).unresolved, HasSubstr("exe=FILE"));
+}
+
 TEST(RecordedProcessesTest, IdOfFileCanFollowItsMaps) {
   FakeRecording made;
   made.Exec(10, 5, "server");

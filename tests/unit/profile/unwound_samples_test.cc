@@ -268,15 +268,16 @@ class StoppedInInterrupt : public StoppedSamples {
   static int Assemble(const std::string& path, Address address, const std::string& source) {
     std::ofstream(path + ".S") << source;
     return std::system(fmt::format("gcc -c {0}.S -o {0}.o && "
-                                   "ld -Ttext={1:#x} -e 0 -o {0} {0}.o 2>{0}.log && "
+                                   "ld -Ttext={1:#x} -e 0 --build-id=0x01020304 -o {0} {0}.o "
+                                   "2>{0}.log && "
                                    "rm {0}.S {0}.o {0}.log",
                                    path, address)
                            .c_str());
   }
   // The registers with which user mode entered the kernel, as that keeps them (struct pt_regs).
-  static std::vector<uint64_t> UserRegistersOnStack() {
+  static std::vector<uint64_t> UserRegistersOnStack(Address program) {
     std::vector<uint64_t> words(21);
-    words[16] = kProgram + 0x15;  // rip, in leaf
+    words[16] = program + 0x15;  // rip, in leaf
     words[19] = kUserStack;
     return words;
   }
@@ -292,6 +293,7 @@ class StoppedInInterrupt : public StoppedSamples {
     entry.mode = static_cast<uint8_t>(Mode::kKernel);
     entry.begin = 10;
     entry.end = 11;
+    entry.space = space_;
     const StackEntry innermost = block_.Add(stack);
     std::vector<recording::OuterStackEntry> entries;
     entries.reserve(outer.size());
@@ -304,8 +306,8 @@ class StoppedInInterrupt : public StoppedSamples {
     recorded_.Stopped(chunk, block_);
     block_.Clear();
   }
-  static std::vector<uint64_t> TaskStack() {
-    std::vector<uint64_t> words = UserRegistersOnStack();
+  static std::vector<uint64_t> TaskStack(Address program = kProgram) {
+    std::vector<uint64_t> words = UserRegistersOnStack(program);
     words.insert(words.begin(), kAddress + 0x18);  // where `handler` returns to, in `entry`
     return words;
   }
@@ -317,7 +319,30 @@ class StoppedInInterrupt : public StoppedSamples {
       testing::TempDir() + "/interrupted_kernel." + std::to_string(getpid());
   const std::string program_ = testing::TempDir() + "/program." + std::to_string(getpid());
   bool damaged_ = false;
+  uint16_t space_ = 0;
 };
+
+TEST_F(StoppedInInterrupt, HaveTheCallersInTheFilesOfTheirAddressSpace) {
+  constexpr Address kMoved = 0x555555555000;
+  recorded_.SpaceMap(1, kMoved, 0x1000, {1, 2, 3, 4});
+  recorded_.SpaceMap(2, kProgram, 0x1000, {1, 2, 3, 5});
+  space_ = 1;
+  AddInterrupted({{kTaskStack, TaskStack(kMoved)}, {kUserStack, {kMoved + 8}}});
+  space_ = 2;
+  AddInterrupted({{kTaskStack, TaskStack()}, {kUserStack, {kProgram + 8}}});
+  space_ = 3;
+  AddInterrupted({{kTaskStack, TaskStack()}, {kUserStack, {kProgram + 8}}});
+  Recording recording = recorded_.Open();
+  symbols_ = Load({{kD1, symbolizer::SourceKind::kKernel, kernel_},
+                   {kD1, symbolizer::SourceKind::kImage, program_}});
+  RecordedProcesses::Read(recording)->ExportTo(symbols_->processes());
+  EXPECT_THAT(Chains(recording),
+              ElementsAre(ElementsAre(kAddress, kAddress + 0x18, kMoved + 0x16, kMoved + 8),
+                          ElementsAre(kAddress, kAddress + 0x18),
+                          ElementsAre(kAddress, kAddress + 0x18, kProgram + 0x16, kProgram + 8)))
+      << "the second is of another program at the addresses of the first, the third is not known";
+  EXPECT_EQ(guest_programs_.Chains(), 2U);
+}
 
 TEST_F(StoppedInInterrupt, HaveTheCallersOfAllStacks) {
   AddInterrupted({{kTaskStack, TaskStack()}, {kUserStack, {kProgram + 8}}});
