@@ -215,10 +215,12 @@ class Worker {
     const AddressSpaceId program = SharedGuestPrograms::SpaceOf(
         domain, processes_.SpaceOf(domain, AddressSpaceId{entry.space}));
     if (entry.mode == static_cast<uint8_t>(Mode::kUser)) {
-      if (stack && HasTable(program, stack->registers)) {
+      if (stack && HasTable(program, stack->registers[kRip])) {
         callers_.clear();
         AddGuestCallers(program, stack->registers, {stack->registers[kRsp], stack->bytes},
                         work.guest_programs);
+      } else if (!stack && callers_.empty() && HasTable(program, entry.address)) {
+        Count({.end = ChainEnd::kNoStack}, 0, work.guest_programs);
       }
       entry.user_callers = static_cast<uint16_t>(callers_.size());
       return;
@@ -235,7 +237,7 @@ class Worker {
     }
     Count(chain, 0, work.kernel.by_orc);
     entry.kernel_callers = static_cast<uint16_t>(callers_.size());
-    if (!chain.user || !HasTable(program, *chain.user)) return;
+    if (!chain.user || !HasTable(program, (*chain.user)[kRip])) return;
     // Where user mode was interrupted; callers are looked up one byte before.
     callers_.push_back((*chain.user)[kRip] + 1);
     AddGuestCallers(program, *chain.user, OuterPieceAt((*chain.user)[kRsp]), work.guest_programs);
@@ -250,9 +252,9 @@ class Worker {
     return {address, {}};
   }
 
-  // Returns whether a file is known that has a table for the code at these registers.
-  bool HasTable(AddressSpaceId program, const UserRegisters& registers) {
-    return guest_programs_.CodeAt(program, registers[kRip]).table != nullptr;
+  // Returns whether a file is known that has a table for the code at the address.
+  bool HasTable(AddressSpaceId program, Address address) {
+    return guest_programs_.CodeAt(program, address).table != nullptr;
   }
 
   // Adds the callers in user mode of a guest's program.

@@ -70,7 +70,21 @@ std::string UserNote(const recording::RecordingInfo& info, const profile::Unwind
   return note;
 }
 
-std::string GuestProgramsNote(const profile::UnwindCounts& counts) {
+// Returns why samples of the source vcpu have no stack.
+std::string WhyNoStack(const recording::RecordingInfo& info) {
+  uint64_t left_out = 0;
+  for (const recording::SourceInfo& source : info.sources) {
+    if (source.stacks && source.name == "vcpu") left_out += source.stacks->left_out;
+  }
+  return fmt::format(
+      "have no stack, because the vCPU had run on when it was to be read (record --boost gives "
+      "dom0 "
+      "more time to read it){}",
+      left_out == 0 ? "" : ", or because too many bytes came");
+}
+
+std::string GuestProgramsNote(const recording::RecordingInfo& info,
+                              const profile::UnwindCounts& counts) {
   Ends ends(counts);
   ends.Add(ChainEnd::kStackCut, "end where the stack that was read ends");
   ends.Add(ChainEnd::kNoTable,
@@ -80,6 +94,7 @@ std::string GuestProgramsNote(const profile::UnwindCounts& counts) {
            "end because the stack had changed since the vCPU was stopped, or another program ran "
            "at these addresses");
   ends.Add(ChainEnd::kTooDeep, "are longer than the limit");
+  ends.Add(ChainEnd::kNoStack, WhyNoStack(info));
   return fmt::format(
       "{} of {} call chains in guests' programs that the source vcpu sampled were unwound up to "
       "the "
@@ -87,7 +102,8 @@ std::string GuestProgramsNote(const profile::UnwindCounts& counts) {
       counts.of(ChainEnd::kOutermost), counts.Chains(), ends.Text());
 }
 
-std::string KernelNote(const std::string& domain, const profile::KernelUnwindCounts& kernel) {
+std::string KernelNote(const recording::RecordingInfo& info, const std::string& domain,
+                       const profile::KernelUnwindCounts& kernel) {
   if (!kernel.why_no_orc.empty()) {
     return fmt::format(
         "{} call chains in the kernel of {} follow frame pointers, because {}. If the kernel was "
@@ -103,9 +119,7 @@ std::string KernelNote(const std::string& domain, const profile::KernelUnwindCou
            "end because the stack had changed since the vCPU was stopped, or the ORC is of another "
            "kernel");
   ends.Add(ChainEnd::kTooDeep, "are longer than the limit");
-  ends.Add(ChainEnd::kNoStack,
-           "have no stack, because the vCPU had run on when it was to be read, or too many bytes "
-           "came");
+  ends.Add(ChainEnd::kNoStack, WhyNoStack(info));
   return fmt::format(
       "{} of {} call chains in the kernel of {} were unwound by its ORC up to where the kernel was "
       "entered{}.",
@@ -174,7 +188,7 @@ std::vector<std::string> UnwindNotes(const recording::RecordingInfo& info,
   const profile::UnwindCounts& user = results.user;
   if (user.Chains() > 0) notes.push_back(UserNote(info, user));
   if (results.guest_programs.Chains() > 0) {
-    notes.push_back(GuestProgramsNote(results.guest_programs));
+    notes.push_back(GuestProgramsNote(info, results.guest_programs));
   }
   const uint64_t lost = LostWithStacks(info);
   if (lost > 0 && user.of(ChainEnd::kNoTable) + user.of(ChainEnd::kBadRule) > 0) {
@@ -186,7 +200,7 @@ std::vector<std::string> UnwindNotes(const recording::RecordingInfo& info,
   }
   for (const auto& [id, kernel] : results.kernels) {
     const std::string name = info.NameOf(id);
-    notes.push_back(KernelNote(name.empty() ? ToString(id) : name, kernel));
+    notes.push_back(KernelNote(info, name.empty() ? ToString(id) : name, kernel));
   }
   return notes;
 }

@@ -322,6 +322,24 @@ class StoppedInInterrupt : public StoppedSamples {
   uint16_t space_ = 0;
 };
 
+TEST_F(StoppedInInterrupt, SayWhereAProgramHasNoStack) {
+  for (const Address address : {kProgram, kProgram + 0x10000}) {  // the second is of no known file
+    recording::TimedEntry entry;
+    entry.address = address;
+    entry.mode = static_cast<uint8_t>(Mode::kUser);
+    entry.begin = 10;
+    entry.end = 11;
+    recording::TimedChunk chunk;
+    chunk.Add(entry, StackEntry(), {});
+    recorded_.Stopped(chunk, block_);
+  }
+  Recording recording = recorded_.Open();
+  symbols_ = Load({{kD1, symbolizer::SourceKind::kImage, program_}});
+  EXPECT_THAT(Chains(recording), ElementsAre(ElementsAre(kProgram, AddressOf(ChainEnd::kNoStack)),
+                                             ElementsAre(kProgram + 0x10000)));
+  EXPECT_EQ(guest_programs_.of(ChainEnd::kNoStack), 1U);
+}
+
 TEST_F(StoppedInInterrupt, HaveTheCallersInTheFilesOfTheirAddressSpace) {
   constexpr Address kMoved = 0x555555555000;
   recorded_.SpaceMap(1, kMoved, 0x1000, {1, 2, 3, 4});
