@@ -181,7 +181,7 @@ void VcpuSource::AddSample(StreamInfo& stream, TscRange when, const VcpuState& s
     entry.event = number;
     return writer.AppendStopped(stream.vcpu, when, entry);
   }
-  ReadStack(stream, state, context);
+  ReadStack(stream, state, when.begin, context);
   recording::TimedEntry entry;
   entry.address = context.address;
   entry.mode = mode;
@@ -196,23 +196,28 @@ void VcpuSource::AddSample(StreamInfo& stream, TscRange when, const VcpuState& s
   AddWithStack(stream.vcpu.domain, entry, context, writer);
 }
 
-void VcpuSource::ReadStack(StreamInfo& stream, const VcpuState& state, const VcpuContext& context) {
+void VcpuSource::ReadStack(StreamInfo& stream, const VcpuState& state, Tsc stopping,
+                           const VcpuContext& context) {
   GuestStack stack(*frames_);
   stack.Read(stream.vcpu.domain, context, stacks_);
-  if (HasRunOn(stream.vcpu, state)) stacks_.Keep(0);
+  if (HasRunOn(stream.vcpu, state, stopping)) stacks_.Keep(0);
   stack.ReadOuter(stacks_);
-  if (stacks_.pieces.size() > 1 && HasRunOn(stream.vcpu, state)) stacks_.Keep(1);
+  if (stacks_.pieces.size() > 1 && HasRunOn(stream.vcpu, state, stopping)) stacks_.Keep(1);
   const bool whole = stack.Unwind(stream.vcpu.domain, context, callers_);
-  const bool is_old = HasRunOn(stream.vcpu, state);
+  const bool is_old = HasRunOn(stream.vcpu, state, stopping);
   if (is_old) callers_.clear();
   if (is_old || !whole) ++stream.polls->cut_chains;
   stream.polls->callers += callers_.size();
 }
 
-bool VcpuSource::HasRunOn(VcpuRef vcpu, const VcpuState& before) {
+bool VcpuSource::HasRunOn(VcpuRef vcpu, const VcpuState& state, Tsc stopping) {
+  // It cannot have run for longer than time has passed. Its own time also has what it ran between
+  // `state` and the stop: for long where dom0 lost its pCPU there.
+  const double seconds =
+      static_cast<double>(read_tsc_() - stopping) / static_cast<double>(clock_hz_);
+  if (std::chrono::duration<double>(seconds) <= kMaxRunSinceStop) return false;
   VcpuState now;
-  return calls_->State(vcpu, now) != 0 ||
-         nanoseconds(now.ran_ns - before.ran_ns) > kMaxRunSinceStop;
+  return calls_->State(vcpu, now) != 0 || nanoseconds(now.ran_ns - state.ran_ns) > kMaxRunSinceStop;
 }
 
 void VcpuSource::AddWithStack(DomainId domain, recording::TimedEntry entry,

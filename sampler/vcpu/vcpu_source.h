@@ -76,10 +76,12 @@ class VcpuSource final : public Source {
   void Poll(recording::StreamInfo& stream, recording::SampleWriter& writer);
   void AddSample(recording::StreamInfo& stream, TscRange when, const VcpuState& state,
                  const VcpuContext& context, recording::SampleWriter& writer);
-  // Reads the stacks, and the callers by frame pointers. `state` is from before the stop.
-  void ReadStack(recording::StreamInfo& stream, const VcpuState& state, const VcpuContext& context);
-  // Returns whether the vCPU ran for so long since that its stack has changed.
-  bool HasRunOn(VcpuRef vcpu, const VcpuState& before);
+  // Reads the stacks, and the callers by frame pointers. `state` is from before `stopping`, and the
+  // stop from after it.
+  void ReadStack(recording::StreamInfo& stream, const VcpuState& state, Tsc stopping,
+                 const VcpuContext& context);
+  // Returns whether the vCPU ran for so long since the stop that its stack has changed.
+  bool HasRunOn(VcpuRef vcpu, const VcpuState& state, Tsc stopping);
   // Adds the sample with what ReadStack found.
   void AddWithStack(DomainId domain, recording::TimedEntry entry, const VcpuContext& context,
                     recording::SampleWriter& writer);

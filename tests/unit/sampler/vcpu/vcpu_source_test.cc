@@ -36,6 +36,7 @@ struct FakeGuest {
   VcpuContext context{0x1000, Mode::kUser};
   int state_error = 0;
   int context_error = 0;
+  uint64_t runs_before_stop = 0;  // ns
 };
 
 // Each stop costs 50 cycles, and reading the clock 1.
@@ -49,6 +50,7 @@ class FakeVcpuCalls final : public VcpuCalls {
   }
   int Context(VcpuRef vcpu, VcpuContext& context) override {
     tsc_ += 50;
+    guests_.at(vcpu).state.ran_ns += guests_.at(vcpu).runs_before_stop;
     context = guests_.at(vcpu).context;
     return guests_.at(vcpu).context_error;
   }
@@ -357,7 +359,10 @@ TEST_F(VcpuSourceTest, KeepsSampleWithoutReadableStack) {
 TEST_F(VcpuSourceTest, NoCallersWhenVcpuHasRun) {
   FakeRam ram;
   ram.Push(0x7ffc'0000'1020, 0, 0x402000);
-  ram.on_map = [this] { guests_[kD1V0].state.ran_ns += 50'000; };  // five times
+  ram.on_map = [this] {  // five times
+    guests_[kD1V0].state.ran_ns += 50'000;
+    tsc_ += 50'000;
+  };
   guests_[kD1V0].context = {.address = 0x401000,
                             .mode = Mode::kUser,
                             .stack = 0x7ffc'0000'1000,
@@ -370,6 +375,23 @@ TEST_F(VcpuSourceTest, NoCallersWhenVcpuHasRun) {
   EXPECT_THAT(CallersOf(samples[0]), IsEmpty());
   EXPECT_THAT(CallersOf(samples[1]), ElementsAre(0x402000));  // it is mapped now
   EXPECT_EQ(source->Streams()[0].polls->cut_chains, 1U);
+}
+
+TEST_F(VcpuSourceTest, CallersWhenVcpuHasRunBeforeTheStop) {
+  FakeRam ram;
+  ram.Push(0x7ffc'0000'1020, 0, 0x402000);
+  guests_[kD1V0].context = {.address = 0x401000,
+                            .mode = Mode::kUser,
+                            .stack = 0x7ffc'0000'1000,
+                            .frame = 0x7ffc'0000'1020,
+                            .page_tables = FakeRam::kRoot << 12};
+  guests_[kD1V0].runs_before_stop = 10'000'000;
+  guests_[kD2V0].state = {true, true, false};
+  const auto source = Open(Request(), std::make_unique<FakeMemory>(ram));
+  for (const Sample& sample : Poll(*source, 20)) {
+    EXPECT_THAT(CallersOf(sample), ElementsAre(0x402000));
+  }
+  EXPECT_EQ(source->Streams()[0].polls->cut_chains, 0U);
 }
 
 TEST_F(VcpuSourceTest, PollsDomainsCreatedLater) {
