@@ -76,11 +76,8 @@ std::string WhyNoStack(const recording::RecordingInfo& info) {
   for (const recording::SourceInfo& source : info.sources) {
     if (source.stacks && source.name == "vcpu") left_out += source.stacks->left_out;
   }
-  return fmt::format(
-      "have no stack, because the vCPU had run on when it was to be read (record --boost gives "
-      "dom0 "
-      "more time to read it){}",
-      left_out == 0 ? "" : ", or because too many bytes came");
+  return fmt::format("have no stack, because the vCPU had run on when it was to be read{}",
+                     left_out == 0 ? "" : ", or because too many bytes came");
 }
 
 std::string GuestProgramsNote(const recording::RecordingInfo& info,
