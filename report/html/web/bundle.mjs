@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const result = await build({
-  entryPoints: [join(here, "src/main.ts")],
+  entryPoints: [join(here, "src/main.tsx")],
   bundle: true,
   minify: true,
   write: false,

@@ -7,7 +7,7 @@ export default typescript.config(
   { ignores: ["node_modules", "src/page_data.ts"] },
   js.configs.recommended,
   {
-    files: ["**/*.ts"],
+    files: ["**/*.ts", "**/*.tsx"],
     extends: [typescript.configs.recommendedTypeChecked],
     languageOptions: { parserOptions: { projectService: true } },
   },

@@ -1,5 +1,5 @@
 // Colours of heat maps: one hue from few to many, so that they differ in lightness alone, for any colour vision.
-import { colour } from "./dom";
+import { colour } from "./canvas";
 
 const SHADES = 64;
 
@@ -13,5 +13,5 @@ export function heatShades(): number[][] {
   );
 }
 /** The shade of a part of the way from few to many. */
-export const shadeOf = (shades: number[][], part: number): number[] =>
+export const shadeOf = <Shade>(shades: Shade[], part: number): Shade =>
   shades[Math.min(Math.max(Math.round(part * (SHADES - 1)), 0), SHADES - 1)];

@@ -11,7 +11,12 @@ export function pcpusHeat(timeline: Timeline, { bytes }: Activity, title: string
   const first = timeline.vcpus.length * timeline.bins * VCPU_BIN;
   return heatTrack(title, {
     names: timeline.pcpus.map((number) => `pCPU ${number}`),
-    value: (line, bin) => (bytes[first + (line * timeline.bins + bin) * PCPU_BIN] ?? 0) / 255,
+    parts: timeline.pcpus.map((_, line) =>
+      Float32Array.from(
+        { length: timeline.bins },
+        (_, bin) => (bytes[first + (line * timeline.bins + bin) * PCPU_BIN] ?? 0) / 255,
+      ),
+    ),
     words: "busy",
   });
 }
@@ -28,14 +33,17 @@ export function domainsHeat(
   for (const { domain } of timeline.vcpus) vcpus.set(domain, (vcpus.get(domain) ?? 0) + 1);
   const all = activity.domains.map((domain) => {
     const sums = activity.series(domain);
+    const whole = timeline.bin * (vcpus.get(domain) ?? 1);
+    const parts = Float32Array.from({ length: timeline.bins }, (_, bin) =>
+      Math.min(kinds.reduce((sum, k) => sum + sums[bin * VCPU_BIN + k], 0) / whole, 1),
+    );
     const ran = sums.reduce((sum, cycles, i) => sum + (i % VCPU_BIN < RUNNABLE ? cycles : 0), 0);
-    return { domain, sums, ran, whole: timeline.bin * (vcpus.get(domain) ?? 1) };
+    return { domain, parts, ran };
   });
   all.sort((a, b) => b.ran - a.ran);
   return heatTrack(title, {
     names: all.map(({ domain }) => domain),
-    value: (line, bin) =>
-      Math.min(kinds.reduce((sum, k) => sum + all[line].sums[bin * VCPU_BIN + k], 0) / all[line].whole, 1),
+    parts: all.map(({ parts }) => parts),
     words,
   });
 }

@@ -4,8 +4,8 @@ import { heatShades, shadeOf } from "./heat";
 export interface Heat {
   /** Names of the lines, from the top. */
   names: string[];
-  /** The part of a bin of time, 0 to 1. */
-  value: (line: number, bin: number) => number;
+  /** By line, for each bin of time: the part, 0 to 1. */
+  parts: Float32Array[];
   /** What the part is. */
   words: string;
 }
@@ -29,18 +29,19 @@ export function drawHeat(
   const width = Math.max(Math.round(box.width), 1);
   const lines = heat.names.length;
   const image = new ImageData(width, lines);
-  const shades = heatShades();
+  // A pixel is four bytes: red, green, blue, alpha.
+  const pixels = new Uint32Array(image.data.buffer);
+  const shades = heatShades().map((shade) => new Uint32Array(Uint8Array.from([...shade, 255]).buffer)[0]);
   const each = (to - from) / width / bin;
   for (let x = 0; x < width; x++) {
     const first = Math.max(Math.floor(from / bin + x * each), 0);
     const last = Math.min(Math.max(Math.ceil(from / bin + (x + 1) * each), first + 1), bins);
     if (last <= first) continue;
-    for (let line = 0; line < lines; line++) {
+    heat.parts.forEach((parts, line) => {
       let sum = 0;
-      for (let at = first; at < last; at++) sum += heat.value(line, at);
-      if (sum === 0) continue;
-      image.data.set([...shadeOf(shades, sum / (last - first)), 255], (line * width + x) * 4);
-    }
+      for (let at = first; at < last; at++) sum += parts[at];
+      if (sum > 0) pixels[line * width + x] = shadeOf(shades, sum / (last - first));
+    });
   }
   const picture = document.createElement("canvas");
   picture.width = width;

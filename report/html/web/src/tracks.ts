@@ -1,7 +1,8 @@
 // The rows of the timeline: pCPUs, domains and their vCPUs, with what there is to draw in each.
 import { Activity, GUEST, PCPU_BIN, RUNNABLE, UNDIVIDED, VCPU_BIN, XEN } from "./activity";
+import { colour } from "./canvas";
 import { Timeline } from "./data";
-import { colour, count, percent } from "./dom";
+import { count, percent, time } from "./format";
 import { domainsHeat, pcpusHeat } from "./heat_lanes";
 import type { Heat } from "./heat_track";
 import { Intervals, firstAfter, readIntervals } from "./intervals";
@@ -24,16 +25,22 @@ export const DOMAINS: [string, string][] = [
   ["#cc6677", "#111"],
 ];
 
+/** The colour of text on a ground. */
+export const inkOn = (ground: string): string => DOMAINS.find(([paint]) => paint === ground)?.[1] ?? "#111";
+
 /** Bars of a row, by index, in the order of time. */
 export interface Layer {
   begin: ArrayLike<number>;
   end: ArrayLike<number>;
   /** The colours of a bar from the bottom, each with its part of the height. */
   paint: (i: number) => [part: number, colour: string][];
-  lines: (i: number) => string[];
+  lines: (i: number, when: When) => string[];
   label?: (i: number) => string;
-  click?: (i: number) => void;
+  /** What is said of a bar that was clicked. */
+  about?: (i: number) => string;
 }
+/** Writes an instant, as precisely as it can be seen. */
+export type When = (cycles: number) => string;
 export interface Bins {
   bytes: Uint8Array;
   each: number;
@@ -90,13 +97,6 @@ const VCPU_KINDS: [string, string][] = [
   ["blocked", "blocked"],
 ];
 
-/** How the view writes times, and what it says of a bar that was clicked. */
-interface Words {
-  seconds: (cycles: number) => string;
-  when: (cycles: number) => string;
-  say: (text: string) => void;
-}
-
 export interface Groups {
   groups: Group[];
   /** The vCPU that runs on a pCPU at an instant; undefined: none, or that is not known. */
@@ -111,8 +111,8 @@ export function domainColours(timeline: Timeline): (vcpu: number) => string {
 }
 
 /** Makes the groups in the order in which they are drawn, with the colours of the theme. */
-export function timelineGroups(timeline: Timeline, activity: Activity, words: Words): Groups {
-  const { seconds, when, say } = words;
+export function timelineGroups(timeline: Timeline, activity: Activity, hz: number): Groups {
+  const seconds = (cycles: number): string => time(cycles / hz);
   const vcpus = timeline.vcpus;
   const nameOf = (vcpu: number): string => vcpus[vcpu]?.name ?? "?";
   const domainColour = domainColours(timeline);
@@ -144,7 +144,7 @@ export function timelineGroups(timeline: Timeline, activity: Activity, words: Wo
     name: (i: number) => string,
   ): Layer {
     const length = (i: number): number => of.end[i] - of.begin[i];
-    const timed = (i: number): string => `${seconds(length(i))}, from ${when(of.begin[i])}`;
+    const timed = (i: number, when: When): string => `${seconds(length(i))}, from ${when(of.begin[i])}`;
     return {
       begin: of.begin,
       end: of.end,
@@ -154,16 +154,16 @@ export function timelineGroups(timeline: Timeline, activity: Activity, words: Wo
         return parts.map(([, paint], k): [number, string] => [(several.parts[k] ?? 0) / (length(i) || 1), paint]);
       },
       label: (i) => (of.several.has(i) ? "" : kind(i).words),
-      lines: (i) => {
+      lines: (i, when) => {
         const several = of.several.get(i);
-        if (several === undefined) return [name(i), kind(i).words, timed(i)];
+        if (several === undefined) return [name(i), kind(i).words, timed(i, when)];
         return [
           name(i),
           `${count(several.count)} intervals, each shorter than ${seconds(timeline.together_below)}`,
           ...parts.flatMap(([words], k) =>
             (several.parts[k] ?? 0) > 0 ? [`${words} ${seconds(several.parts[k])}`] : [],
           ),
-          timed(i),
+          timed(i, when),
         ];
       },
     };
@@ -214,19 +214,19 @@ export function timelineGroups(timeline: Timeline, activity: Activity, words: Wo
     const layer = packedLayer(of, kind, parts, () => nameOf(vcpu));
     layer.label = undefined;
     const { lines } = layer;
-    layer.lines = (i) => [...lines(i), ...[wokenBy(i)].filter((text) => text !== "")];
-    layer.click = (i) => {
+    layer.lines = (i, when) => [...lines(i, when), ...[wokenBy(i)].filter((text) => text !== "")];
+    layer.about = (i) => {
       const [state, cause, on] = kindOf(i);
       const [begin, end] = [of.begin[i], of.end[i]];
+      const several = of.several.get(i)?.count;
+      if (several !== undefined) return `${nameOf(vcpu)}: ${count(several)} intervals in ${seconds(end - begin)}`;
+      if (state !== 1) return `${nameOf(vcpu)} ${STATES[state] ?? ""} for ${seconds(end - begin)}`;
       const how = wokenBy(i) || (CAUSES[cause] ?? "");
       const meanwhile = ranMeanwhile(timeline.pcpus.indexOf(on), begin, end);
-      const said = of.several.has(i)
-        ? layer.lines(i).join("; ")
-        : state === 1
-          ? `${nameOf(vcpu)} waited ${seconds(end - begin)} for pCPU ${on}${how === "" ? "" : `, ${how}`}; ` +
-            `meanwhile that pCPU ran: ${meanwhile || "nothing"}`
-          : `${nameOf(vcpu)} ${STATES[state] ?? ""} for ${seconds(end - begin)}`;
-      say(said);
+      return (
+        `${nameOf(vcpu)} waited ${seconds(end - begin)} for pCPU ${on}${how === "" ? "" : `, ${how}`}; ` +
+        `meanwhile that pCPU ran: ${meanwhile || "nothing"}`
+      );
     };
     const wakes: Track["wakes"] = (from, to, most) => {
       const found: { at: number; by: number }[] = [];
@@ -279,7 +279,7 @@ export function timelineGroups(timeline: Timeline, activity: Activity, words: Wo
         const [, mode, , , length] = entries[i];
         return [[1, (length > 1 ? c.bracket : c[["user", "kernel", "xen"][mode] ?? ""]) ?? ""]];
       },
-      lines: (i) => {
+      lines: (i, when) => {
         const [, mode, name, begin, length, n] = entries[i];
         const words = `${MODES[mode]}: ${timeline.strings[name] ?? ""}`;
         return length > 1

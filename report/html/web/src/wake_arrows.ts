@@ -1,5 +1,5 @@
 // Arrows of the timeline from who woke a vCPU to that vCPU. They are drawn while each can be told from the others.
-import { colour } from "./dom";
+import { colour } from "./canvas";
 
 /** A wake-up: when, and the row of what ran on the pCPU from which it came; undefined: that row is not shown. */
 export interface Wake {

@@ -1,8 +1,9 @@
 // The findings: what stands out in the recording, each with a link to the view that shows it.
+import type { JSX } from "preact";
 import { Finding, Page } from "./data";
-import { h, percent, time } from "./dom";
+import { percent, time } from "./format";
 import { selectionState } from "./selection";
-import { tableRows } from "./table";
+import { tableRows } from "./rows";
 import { State, addressOf } from "./view";
 
 /** Findings on the page; `report --findings` has all. */
@@ -46,14 +47,14 @@ function target(page: Page, finding: Finding): Target | undefined {
   return scheduled ? { words: "timeline", href: address(page, "timeline", ["find", `${domain} v`]) } : undefined;
 }
 
-function link(page: Page, finding: Finding): HTMLElement | null {
+function Link({ page, finding }: { page: Page; finding: Finding }): JSX.Element {
   const section = SECTIONS[finding.rule];
   if (section !== undefined) {
     const [id, words] = section;
-    return h("button", { click: () => document.getElementById(id)?.scrollIntoView({ block: "center" }) }, words);
+    return <button onClick={() => document.getElementById(id)?.scrollIntoView({ block: "center" })}>{words}</button>;
   }
   const to = target(page, finding);
-  return to === undefined ? null : h("a", { href: to.href }, to.words);
+  return to === undefined ? <span /> : <a href={to.href}>{to.words}</a>;
 }
 
 /** What a finding's function or exit has in the selection; undefined: its figures are of the whole recording alone. */
@@ -80,49 +81,48 @@ function inSelection(page: Page, finding: Finding): string | undefined {
   return `${percent(row.share)} of its time, 95 % interval: ${percent(row.low)} to ${percent(row.high)}`;
 }
 
-function item(page: Page, finding: Finding): HTMLElement {
+function Item({ page, finding }: { page: Page; finding: Finding }): JSX.Element {
   const { seconds, low, high } = finding;
   const here = page.selection === undefined ? undefined : inSelection(page, finding);
-  return h(
-    "li",
-    {},
-    h("b", { class: "n" }, seconds === null ? "–" : time(seconds)),
-    h(
-      "div",
-      {},
-      h("div", { class: "said" }, finding.text),
-      low !== null && high !== null
-        ? h("div", { class: "soft" }, `95 % interval: ${time(low)} to ${time(high)}`)
-        : null,
-      here === undefined ? null : h("div", { class: "here" }, `In the selection: ${here}`),
-      finding.advice === "" ? null : h("div", { class: "soft" }, finding.advice),
-      h("code", { class: "soft" }, finding.command),
-    ),
-    link(page, finding) ?? h("span"),
+  return (
+    <li>
+      <b class="n">{seconds === null ? "–" : time(seconds)}</b>
+      <div>
+        <div class="said">{finding.text}</div>
+        {low !== null && high !== null ? (
+          <div class="soft">{`95 % interval: ${time(low)} to ${time(high)}`}</div>
+        ) : null}
+        {here === undefined ? null : <div class="here">{`In the selection: ${here}`}</div>}
+        {finding.advice === "" ? null : <div class="soft">{finding.advice}</div>}
+        <code class="soft">{finding.command}</code>
+      </div>
+      <Link page={page} finding={finding} />
+    </li>
   );
 }
 
-/** The first findings, in their order: by the time that they concern. Null where nothing stands out. */
-export function findingsList(page: Page, all: Finding[]): HTMLElement | null {
+/** The first findings, in their order: by the time that they concern. Nothing where nothing stands out. */
+export function Findings({ page, all }: { page: Page; all: Finding[] }): JSX.Element | null {
   const only = page.selection?.domain;
   const domid = page.domains?.find((each) => each.name === only)?.domid;
   const findings = only === undefined ? all : all.filter((each) => each.domid === domid);
   if (findings.length === 0) return null;
   const more = findings.length - MOST;
-  return h(
-    "div",
-    {},
-    h(
-      "h2",
-      { class: "first" },
-      "Findings",
-      h(
-        "span",
-        { class: "soft" },
-        " by the time that they concern" + (page.selection === undefined ? "" : "; texts are of the whole recording"),
-      ),
-    ),
-    h("ol", { id: "findings" }, ...findings.slice(0, MOST).map((finding) => item(page, finding))),
-    more > 0 ? h("p", { class: "soft" }, `${more} more: report --findings`) : null,
+  return (
+    <div>
+      <h2 class="first">
+        Findings
+        <span class="soft">
+          {" by the time that they concern" +
+            (page.selection === undefined ? "" : "; texts are of the whole recording")}
+        </span>
+      </h2>
+      <ol id="findings">
+        {findings.slice(0, MOST).map((finding) => (
+          <Item page={page} finding={finding} />
+        ))}
+      </ol>
+      {more > 0 ? <p class="soft">{`${more} more: report --findings`}</p> : null}
+    </div>
   );
 }
