@@ -114,10 +114,9 @@ void Placer::Forget() {
   const Tsc now = timeline_.now();
   forget_at_ = now + std::max(options_.longest_bracket / 2, kForgetEvery);
   const uint64_t end = (batch_.empty() ? now : batch_.front().when.end).value;
-  Tsc horizon = std::min(now, Tsc{end - std::min(end, options_.longest_bracket)});
-  if (const std::optional<Tsc> held = held_->begin()) horizon = std::min(horizon, *held);
+  const Tsc horizon = std::min(now, Tsc{end - std::min(end, options_.longest_bracket)});
   forgotten_ = std::max(forgotten_, horizon);
-  timeline_.DropBefore(forgotten_);
+  timeline_.DropBefore(forgotten_, std::min(forgotten_, held_->begin().value_or(forgotten_)));
 }
 
 absl::Status Placer::Finish() {

@@ -165,15 +165,18 @@ void RecentTimeline::Finish() {
   }
 }
 
-void RecentTimeline::DropBefore(Tsc t) {
+void RecentTimeline::DropBefore(Tsc t, Tsc held) {
   TransitionSums transitions;
   for (VcpuHistory& vcpu : vcpus_) {
-    vcpu.DropBefore(t);
+    vcpu.DropBefore(held);
     transitions.Add(vcpu.transitions);
+  }
+  for (const auto& track : timeline_.vcpus()) {
+    if (track->kind != VcpuKind::kHvm) VcpuAt(track->index).DropBefore(t);
   }
   cycles_per_transition_ = transitions.CyclesPerStay(options_.cycles_per_transition);
   for (TimelineHistory& pcpu : pcpus_) pcpu.DropBefore(t);
-  losses_.DropBefore(t);
+  losses_.DropBefore(held);
 }
 
 const VcpuTrack* RecentTimeline::Find(VcpuRef vcpu) {

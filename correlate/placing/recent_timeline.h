@@ -94,8 +94,9 @@ class RecentTimeline : private TimelineObserver {
   void SetLateRecords(LateRecords* late) { timeline_.SetLateRecords(late); }
   // Ends what is open, and gives the observer the traced time that it has not had yet.
   void Finish();
-  // Forgets what ended before `t`. O(1) for each thing that is forgotten, and for each vCPU.
-  void DropBefore(Tsc t);
+  // Forgets what ended before `t`; of HVM vCPUs, whose drains may be held, what ended before
+  // `held`, which is not later. O(1) for each thing that is forgotten, and for each vCPU.
+  void DropBefore(Tsc t, Tsc held);
 
   [[nodiscard]] Tsc now() const { return timeline_.now(); }
   [[nodiscard]] const Timeline& timeline() const { return timeline_; }
