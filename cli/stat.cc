@@ -260,13 +260,20 @@ Outcome CountBySamples(const Options& options, const std::vector<EventSpec>& eve
   request.domains = options.domains;
   request.command = options.command;
   if (options.duration_s > 0) request.duration = FromSeconds(options.duration_s);
+  if (options.interval_ms) request.interval = FromSeconds(*options.interval_ms / 1000);
+  StatWriter writer(options, /*of_domains=*/true);
+  const auto write = [&writer, &options](SampledTotals sampled) {
+    writer.domain_name = [&sampled](DomainId id) { return sampled.info.NameOf(id); };
+    return writer.Write(std::move(sampled.totals),
+                        options.interval_ms ? std::optional(sampled.elapsed) : std::nullopt);
+  };
+  request.on_interval = write;
   absl::StatusOr<SampledTotals> sampled = SampleTotals(request);
   if (!sampled.ok()) return sampled.status();
   for (const std::string& note : sampled->notes) fmt::print(stderr, "note: {}\n", note);
-  StatWriter writer(options, /*of_domains=*/true);
-  writer.domain_name = [&info = sampled->info](DomainId id) { return info.NameOf(id); };
-  Outcome outcome(writer.Write(std::move(sampled->totals), std::nullopt));
-  outcome.exit_status = sampled->exit_status;
+  const int exit_status = sampled->exit_status;
+  Outcome outcome(write(*std::move(sampled)));
+  outcome.exit_status = exit_status;
   return outcome;
 }
 
@@ -277,6 +284,21 @@ std::string DefaultEvents(const Options& options, bool sampled) {
   return time +
          ",context-switches,cpu-migrations,page-faults,{cycles,instructions},"
          "{branches,branch-misses}";
+}
+
+// Returns why samples cannot give such intervals.
+absl::Status CheckSampledInterval(const Options& options) {
+  if (options.per == "pcpu") {
+    return InvalidError(
+        "-I cannot be given with --per pcpu, since only the whole trace places samples on pCPUs: "
+        "run stat several times");
+  }
+  constexpr auto kMinMs = static_cast<double>(StatSampling::kMinInterval.count());
+  if (*options.interval_ms >= kMinMs) return absl::OkStatus();
+  return InvalidError(
+      "-I {} is too short, since domains of Xen are counted by samples, which are collected every "
+      "50 ms: give -I {} or more",
+      *options.interval_ms, kMinMs);
 }
 
 Outcome RunStat(const Options& options, std::vector<EventSpec> events) {
@@ -300,11 +322,7 @@ Outcome RunStat(const Options& options, std::vector<EventSpec> events) {
         "-r needs counters, and domains of Xen are counted by samples: run stat "
         "several times");
   }
-  if (sampled && options.interval_ms) {
-    return InvalidError(
-        "-I needs counters, and domains of Xen are counted by samples: record, and "
-        "use report with --from and --to");
-  }
+  if (sampled && options.interval_ms) XENOSCOPE_RETURN_IF_ERROR(CheckSampledInterval(options));
   std::vector<std::string> texts = options.events;
   if (events.empty()) {
     texts = {DefaultEvents(options, sampled)};
@@ -402,8 +420,10 @@ void AddStat(Command program, CommandAction& run) {
       .ValueName("DOMAIN,...")
       .Repeatable();
   command
-      .AddOption("-I,--interval", options->interval_ms,
-                 "Print the counts of each so many milliseconds (counters only)")
+      .AddOption(
+          "-I,--interval", options->interval_ms,
+          "Print the counts of each so many milliseconds; by samples these are at least 100, "
+          "and totals of vCPUs or domains")
       .Range(1.0, 1e9)
       .ValueName("MS");
   command
@@ -435,6 +455,7 @@ void AddStat(Command program, CommandAction& run) {
       "  xenoscope stat -e '{cycles,instructions},page-faults' -- gzip -k big\n"
       "  xenoscope stat -r 10 -e page-faults,task-clock -- make -s\n"
       "  xenoscope stat -a -I 1000\n"
+      "  xenoscope stat --per domain -I 1000 --duration 60 --format csv -o domains.csv\n"
       "  xenoscope stat --active web1,db1 -e 'page-faults,{cycles,instructions}'\n"
       "  xenoscope stat --per vcpu -e cycles,instructions --duration 10 --format csv");
   command.SetCallback([&run, options] {

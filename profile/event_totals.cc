@@ -12,41 +12,11 @@
 #include "correlate/placing/placer.h"
 #include "profile/pipeline_options.h"
 #include "profile/recorded_samples.h"
+#include "profile/sample_totals.h"
 #include "trace/ordered_stream.h"
 
 namespace xenoscope::profile {
 namespace {
-
-// What a row is of.
-struct RowKey {
-  std::optional<DomainId> domain;
-  std::optional<VcpuId> vcpu;
-  std::optional<PcpuId> pcpu;
-  auto operator<=>(const RowKey&) const = default;
-};
-
-// Returns the key by `by` of what is known.
-RowKey KeyOf(RowKey known, TotalsBy by) {
-  switch (by) {
-    case TotalsBy::kAll:
-      return {};
-    case TotalsBy::kDomain:
-      return {known.domain, {}, {}};
-    case TotalsBy::kVcpu:
-      return {known.domain, known.vcpu, {}};
-    case TotalsBy::kPcpu:
-      break;
-  }
-  return {{}, {}, known.pcpu};
-}
-
-RowKey KeyOf(const EventTotal& total) { return {total.domain, total.vcpu, total.pcpu}; }
-
-void SetKey(const RowKey& key, EventTotal& total) {
-  total.domain = key.domain;
-  total.vcpu = key.vcpu;
-  total.pcpu = key.pcpu;
-}
 
 // Returns the total of one row and event.
 EventTotal SumOf(const std::vector<const CountedPart*>& parts) {
@@ -67,25 +37,6 @@ EventTotal SumOf(const std::vector<const CountedPart*>& parts) {
   if (!counted || (running <= 0 && enabled > 0)) total.kind = TotalKind::kNotCounted;
   if (enabled > 0) total.measured = std::min(1.0, running / enabled);
   return total;
-}
-
-// Sets the count and its interval from `samples` of `all` samples of the event. The square of the
-// standard error is that of a binomial part of what is known (complete), and one sample, as the
-// last period is not whole; else it is Poisson's. `doubt` is the variance of the samples' number in
-// the row that comes from their uncertain places. The ends are those of the score interval (section
-// 10).
-void SetEstimate(double samples, double all, bool complete, double doubt, double period,
-                 EventTotal& total) {
-  const double zz = correlate::kNormal95 * correlate::kNormal95;
-  const double rest = complete && all > 0 ? 1 - samples / all : 1;
-  const double ends = complete ? 1 : 0;
-  const double spread = std::sqrt(zz * (rest * samples + ends + doubt + rest * rest * zz / 4));
-  const double centre = samples + rest * zz / 2;
-  total.kind = TotalKind::kEstimated;
-  total.has_interval = true;
-  total.count = samples * period;
-  total.low = std::max(0.0, centre - spread) * period;
-  total.high = (centre + spread) * period;
 }
 
 // Returns the 97.5 % point of Student's t with so many degrees of freedom, at least 1: values of
@@ -121,88 +72,6 @@ void AddMissing(const std::vector<EventTotal>& run, std::vector<EventTotal>& tot
   }
   if (totals.size() > before) Sort(totals);
 }
-
-// Returns the column of the event's ratio: a part of another event, else the first ratio.
-std::optional<size_t> ColumnOf(const std::vector<RatioColumn>& ratios, size_t event) {
-  std::optional<size_t> found;
-  for (size_t i = 0; i < ratios.size(); ++i) {
-    if (ratios[i].ratio.numerator != event) continue;
-    if (!found || (ratios[i].is_share && !ratios[*found].is_share)) found = i;
-  }
-  return found;
-}
-
-// Sets the ratio of each total by `ratio`, which is called with the total and the one by which it
-// is divided.
-template <typename Ratio>
-void ForEachRatio(EventTotals& totals, Ratio ratio) {
-  for (EventTotal& total : totals.totals) {
-    const std::optional<size_t> column = ColumnOf(totals.ratios, total.event);
-    if (!column || total.kind == TotalKind::kNotCounted) continue;
-    const size_t denominator = totals.ratios[*column].ratio.denominator;
-    const auto other = std::ranges::find_if(totals.totals, [&](const EventTotal& each) {
-      return each.event == denominator && KeyOf(each) == KeyOf(total) &&
-             each.kind != TotalKind::kNotCounted;
-    });
-    if (other == totals.totals.end()) continue;
-    total.ratio_column = column;
-    ratio(totals.ratios[*column].ratio, *other, total);
-  }
-}
-
-// The samples of a recording's events by row.
-class SampleTotals {
- public:
-  explicit SampleTotals(EventComparison comparison)
-      : comparison_(std::move(comparison)), sums_(comparison_.events.size()) {}
-
-  // Adds a part in (0, 1] of the sample at hand, of an event of the comparison.
-  void Add(const RowKey& key, size_t event, double part) {
-    const uint32_t row = rows_.try_emplace(key, static_cast<uint32_t>(rows_.size())).first->second;
-    sums_.Add(row, event, part);
-    doubts_.resize(rows_.size() * comparison_.events.size());
-    doubts_[row * comparison_.events.size() + event] += part * (1 - part);
-  }
-  void EndSample() { sums_.EndCluster(); }
-
-  // Returns the totals of rows of these domains; of all, if there are none.
-  EventTotals Finish(const std::vector<DomainId>& domains) const {
-    EventTotals totals;
-    totals.ratios = comparison_.ratios;
-    totals.cautions = comparison_.cautions;
-    for (const ComparedEvent& event : comparison_.events) totals.events.push_back({event.title});
-    for (const auto& [key, row] : rows_) {
-      const std::optional<DomainId>& domain = key.domain;
-      const bool is_wanted =
-          !domain || domains.empty() || std::ranges::find(domains, *domain) != domains.end();
-      if (is_wanted) AddRow(key, row, totals);
-    }
-    ForEachRatio(totals,
-                 [this](const correlate::EventRatio& ratio, const EventTotal&, EventTotal& total) {
-                   correlate::EventPair pair = sums_.PairOf(rows_.at(KeyOf(total)), ratio);
-                   pair.complete = comparison_.complete;
-                   total.ratio = EstimateRatio(pair, ratio.scale);
-                 });
-    return totals;
-  }
-
- private:
-  void AddRow(const RowKey& key, uint32_t row, EventTotals& totals) const {
-    for (size_t event = 0; event < comparison_.events.size(); ++event) {
-      EventTotal& total = totals.totals.emplace_back();
-      SetKey(key, total);
-      total.event = event;
-      SetEstimate(sums_.Samples(row, event), sums_.AllSamples(event), comparison_.complete,
-                  doubts_[row * comparison_.events.size() + event],
-                  static_cast<double>(comparison_.events[event].period), total);
-    }
-  }
-
-  EventComparison comparison_;
-  std::map<RowKey, uint32_t> rows_;
-  correlate::EventSums sums_;
-  std::vector<double> doubts_;  // by row and event: the variance of the number of its samples
-};
 
 // Adds samples to the pCPUs of their places.
 class PcpuTotals final : public correlate::PlacingObserver {
@@ -244,40 +113,6 @@ class PcpuTotals final : public correlate::PlacingObserver {
   std::vector<Part> parts_;  // of the sample at hand
 };
 
-// Returns the groups of all events that count something.
-std::vector<EventGroup> AllGroups(const std::vector<recording::EventInfo>& events) {
-  std::vector<EventGroup> groups;
-  for (size_t i = 0; i < events.size(); ++i) {
-    const EventGroup group = GroupOf(events, static_cast<uint16_t>(i));
-    if (group.front() == i && !events[i].waiting) groups.push_back(group);
-  }
-  return groups;
-}
-
-// The samples of a recording's events, and how they are compared.
-struct Estimation {
-  EventComparison comparison;
-  std::vector<uint8_t> numbers;  // EventNumbers
-  SampleSelection selection;
-  RecordedSamples samples;
-
-  // Nothing: the recording's events count nothing.
-  static absl::StatusOr<std::optional<Estimation>> Begin(const recording::Recording& recording) {
-    XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<recording::EventInfo> events,
-                               ReadEvents(recording));
-    const std::vector<EventGroup> groups = AllGroups(events);
-    if (groups.empty()) return std::nullopt;
-    EventComparison comparison = CompareEvents(recording.info(), events, groups);
-    std::vector<uint8_t> numbers = EventNumbers(comparison);
-    SampleSelection selection{.events = groups.front()};
-    selection.beside.assign(groups.begin() + 1, groups.end());
-    XENOSCOPE_ASSIGN_OR_RETURN(RecordedSamples samples,
-                               RecordedSamples::Open(recording, selection, /*processes=*/nullptr));
-    return std::optional(Estimation{std::move(comparison), std::move(numbers), std::move(selection),
-                                    std::move(samples)});
-  }
-};
-
 // Returns the totals of these domains, with the length of the recording.
 EventTotals TotalsOf(const recording::Recording& recording, const SampleTotals& sums,
                      const std::vector<DomainId>& domains) {
@@ -305,7 +140,7 @@ const char* ToString(TotalKind kind) {
 }
 
 void AddCounted(const std::vector<CountedPart>& parts, TotalsBy by, EventTotals& totals) {
-  std::map<std::pair<RowKey, size_t>, std::vector<const CountedPart*>> rows;
+  std::map<std::pair<TotalKey, size_t>, std::vector<const CountedPart*>> rows;
   for (const CountedPart& part : parts) {
     rows[{KeyOf({part.domain, part.vcpu, part.pcpu}, by), part.event}].push_back(&part);
   }
@@ -318,12 +153,13 @@ void AddCounted(const std::vector<CountedPart>& parts, TotalsBy by, EventTotals&
 
 absl::StatusOr<EventTotals> EstimateTotals(const recording::Recording& recording, TotalsBy by,
                                            const std::vector<DomainId>& domains) {
-  XENOSCOPE_ASSIGN_OR_RETURN(std::optional<Estimation> estimation, Estimation::Begin(recording));
-  if (!estimation) return EventTotals();
-  SampleTotals sums(std::move(estimation->comparison));
-  while (const recording::Sample* sample = estimation->samples.Next()) {
-    const RowKey key = KeyOf({sample->vcpu.domain, sample->vcpu.vcpu, {}}, by);
-    sums.Add(key, estimation->numbers[sample->event], 1);
+  XENOSCOPE_ASSIGN_OR_RETURN(std::optional<CountedSamples> counted,
+                             CountedSamples::Open(recording, {}));
+  if (!counted) return EventTotals();
+  SampleTotals sums(std::move(counted->comparison));
+  while (const recording::Sample* sample = counted->samples.Next()) {
+    const TotalKey key = KeyOf({sample->vcpu.domain, sample->vcpu.vcpu, {}}, by);
+    sums.Add(key, counted->numbers[sample->event], 1);
     sums.EndSample();
   }
   return TotalsOf(recording, sums, domains);
@@ -331,20 +167,21 @@ absl::StatusOr<EventTotals> EstimateTotals(const recording::Recording& recording
 
 absl::StatusOr<EventTotals> EstimateTotalsOfPcpus(const TraceInput& input) {
   const recording::Recording& recording = *input.recording;
-  XENOSCOPE_ASSIGN_OR_RETURN(std::optional<Estimation> estimation, Estimation::Begin(recording));
-  if (!estimation) return EventTotals();
+  XENOSCOPE_ASSIGN_OR_RETURN(std::optional<CountedSamples> counted,
+                             CountedSamples::Open(recording, {}));
+  if (!counted) return EventTotals();
   XENOSCOPE_ASSIGN_OR_RETURN(const BracketSummary brackets,
-                             SummariseBrackets(recording, estimation->selection));
+                             SummariseBrackets(recording, counted->selection));
   const recording::RecordingInfo& info = recording.info();
   correlate::PlacingOptions options =
       PlacingOptionsFor(input.dialect, {info.started, info.stopped}, brackets.longest, {}, {});
-  for (const EventGroup& group : estimation->selection.beside) {
+  for (const EventGroup& group : counted->selection.beside) {
     for (const uint16_t event : group) options.beside.set(event);
   }
   options.uniform_in_time = false;  // rows are counts of samples, of any event
-  SampleTotals sums(std::move(estimation->comparison));
-  PcpuTotals by_pcpu(sums, estimation->numbers);
-  correlate::Placer placer(options, estimation->samples, by_pcpu);
+  SampleTotals sums(std::move(counted->comparison));
+  PcpuTotals by_pcpu(sums, counted->numbers);
+  correlate::Placer placer(options, counted->samples, by_pcpu);
   trace::OrderedStream stream = input.trace.Stream();
   while (const trace::Item* item = stream.Next()) placer.Take(*item);
   XENOSCOPE_RETURN_IF_ERROR(placer.Finish());

@@ -87,6 +87,15 @@ uint64_t RecordedSamples::Damaged() const {
   return damaged;
 }
 
+std::vector<uint64_t> RecordedSamples::Offsets() const {
+  std::vector<uint64_t> offsets;
+  for (const Stream& stream : streams_) {
+    if (stream.part == Part::kUnknownDomain) continue;  // the file is that of the other part
+    offsets.push_back(stream.samples.reader.offset());
+  }
+  return offsets;
+}
+
 const Sample* RecordedSamples::NextWanted(Stream& stream) const {
   const Sample* next = stream.samples.reader.Next();
   while (next != nullptr) {

@@ -59,6 +59,10 @@ class RecordedSamples final : public correlate::SampleSource {
 
   // Returns the number of samples in damaged parts; complete after the last sample.
   uint64_t Damaged() const;
+  // Returns the number of bytes of each source's file that have been read, by source. The samples
+  // of a file that grows go on there (SampleSelection::skipped_bytes); complete after the last
+  // sample.
+  std::vector<uint64_t> Offsets() const;
 
  private:
   // Which samples of a source a stream has: those of Xen's vPMU are in order only with others of

@@ -1,5 +1,6 @@
 #include "recording/chunk_reader.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "base/crc.h"
@@ -93,6 +94,7 @@ std::optional<Chunk> ChunkReader::Next() {
 void ChunkReader::SkipTo(uint64_t bytes) {
   if (bytes <= offset_) return;
   offset_ = bytes;
+  good_end_ = std::min<uint64_t>(bytes, file_.size());
   while (offset_ < file_.size() && !HeaderAt(offset_)) ++offset_;
 }
 

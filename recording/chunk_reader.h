@@ -49,7 +49,7 @@ class ChunkReader {
   SampleDamage& damage() { return damage_; }
   [[nodiscard]] const SampleDamage& damage() const { return damage_; }
   void RecordDamage(uint64_t offset);
-  // Returns the offset of the end of the last good chunk, in bytes.
+  // Returns the offset of the end of the last good chunk, or of what was skipped, in bytes.
   [[nodiscard]] uint64_t offset() const { return good_end_; }
 
  private:

@@ -504,7 +504,8 @@ absl::Status Recorder::Step() {
     XENOSCOPE_RETURN_IF_ERROR(sampling.collector->status());
   }
   XENOSCOPE_RETURN_IF_ERROR(sync_->status());
-  return xentrace_ ? xentrace_->Check() : absl::OkStatus();
+  if (xentrace_) XENOSCOPE_RETURN_IF_ERROR(xentrace_->Check());
+  return request_.on_step ? request_.on_step() : absl::OkStatus();
 }
 
 // Polls domains. Xen keeps the buffers of a passive domain that ends until the session's end.

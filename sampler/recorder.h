@@ -54,6 +54,9 @@ struct RecordRequest {
   // read then is of the same time as the samples. Empty: nothing is called.
   std::function<void()> on_began{};
   std::function<void()> on_ending{};
+  // Called after each step of about 50 ms during sampling, in which what was collected before has
+  // been written. Its error ends the recording. Empty: nothing is called.
+  std::function<absl::Status()> on_step{};
 };
 
 // The progress of a recording.

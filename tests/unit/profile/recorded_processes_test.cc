@@ -54,6 +54,18 @@ TEST(RecordedProcessesTest, EveryDomainHasAnIdleTask) {
   EXPECT_EQ(NameAt(*processes, 0, 100), "[idle] (0)");
 }
 
+// A recording that is being made need not have grown.
+TEST(RecordedProcessesTest, ReadsNoRecordTwice) {
+  FakeRecording made;
+  made.Exec(100, 5, "sh");
+  const recording::Recording recording = made.Open();
+  RecordedProcesses processes;
+  ASSERT_TRUE(processes.ReadNew(recording).ok());
+  const AddressSpaceId space = processes.SpaceOf(kD1, 5, Tsc{100});
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(processes.ReadNew(recording).ok());
+  EXPECT_EQ(processes.SpaceOf(kD1, 5, Tsc{100}), space);
+}
+
 TEST(RecordedProcessesTest, BehalfEndsWithTheProgram) {
   FakeRecording made;
   made.Exec(10, 5, "qemu", kDom0);
