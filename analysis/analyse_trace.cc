@@ -100,7 +100,8 @@ void FindVendor(const trace::TraceFile& file, TraceMetadata& metadata) {
 // What a partition is made with.
 struct Made {
   const MakeAnalyses& analyses;
-  trace::RecordOrder order;  // kCrossing: the one that the analyses need
+  trace::RecordOrder order;  // kGroups: the one that the analyses need
+  uint64_t window_bytes;     // PcpuGroups
 };
 
 // A partition of the trace on one thread, with analyses of its own.
@@ -110,7 +111,7 @@ class Partition {
             std::optional<Tsc> stream_from = std::nullopt)
       : file_(file.bytes()),
         analyses_(made.analyses()),
-        pipeline_(SubscribersOf(analyses_), &numbers),
+        pipeline_(SubscribersOf(analyses_), &numbers, made.window_bytes),
         stream_(file.Stream(stream_from)),
         warm_up_begin_(stream_from.value_or(Tsc{0})) {
     if (made.order == trace::RecordOrder::kTime) pipeline_.UseOrderOfTime();
@@ -297,7 +298,7 @@ absl::StatusOr<std::optional<AnalysisResult>> Analyse(const trace::TraceFile& fi
       std::ranges::any_of(valid, [](const Partition* each) { return ExceededSharedLimit(*each); });
   TraceTotals& totals = result.trace;
   totals = MergePartitions(valid, result.metadata.volume);
-  exceeded = exceeded || ExceededSharedLimit(*valid.back());
+  exceeded = exceeded || ExceededSharedLimit(*valid.back()) || totals.faults.vcpus_over_limit > 0;
   const bool one_order =
       begins.empty() && (made.order == trace::RecordOrder::kTime || file.index().pcpus.size() < 2);
   if (exceeded && !one_order) return std::nullopt;
@@ -320,11 +321,14 @@ absl::StatusOr<std::optional<AnalysisResult>> Analyse(const trace::TraceFile& fi
 
 absl::StatusOr<AnalysisResult> AnalysePartitions(const trace::TraceFile& file,
                                                  const TraceHints& hints, const MakeAnalyses& make,
-                                                 const std::vector<PartitionBegin>& begins) {
-  XENOSCOPE_ASSIGN_OR_RETURN(auto result,
-                             Analyse(file, hints, {make, trace::RecordOrder::kCrossing}, begins));
+                                                 const std::vector<PartitionBegin>& begins,
+                                                 uint64_t window_bytes) {
+  const auto analyse = [&](trace::RecordOrder order, const std::vector<PartitionBegin>& parts) {
+    return Analyse(file, hints, {make, order, window_bytes}, parts);
+  };
+  XENOSCOPE_ASSIGN_OR_RETURN(auto result, analyse(trace::RecordOrder::kGroups, begins));
   if (!result) {
-    XENOSCOPE_ASSIGN_OR_RETURN(result, Analyse(file, hints, {make, trace::RecordOrder::kTime}, {}));
+    XENOSCOPE_ASSIGN_OR_RETURN(result, analyse(trace::RecordOrder::kTime, {}));
   }
   return *std::move(result);
 }

@@ -16,6 +16,7 @@
 #include "base/tsc.h"
 #include "correlate/clocks.h"
 #include "correlate/guest_clocks.h"
+#include "correlate/pcpu_groups.h"
 #include "correlate/timeline.h"
 #include "trace/dialect.h"
 #include "trace/trace_file.h"
@@ -83,9 +84,10 @@ absl::StatusOr<AnalysisResult> AnalyseTrace(const trace::TraceFile& file, const 
                                             const MakeAnalyses& make, unsigned threads);
 
 // As AnalyseTrace, with partitions that begin at `begins` (ascending, none at the trace's start),
-// one thread for each.
-absl::StatusOr<AnalysisResult> AnalysePartitions(const trace::TraceFile& file,
-                                                 const TraceHints& hints, const MakeAnalyses& make,
-                                                 const std::vector<PartitionBegin>& begins);
+// one thread for each. `window_bytes`: see correlate::PcpuGroups.
+absl::StatusOr<AnalysisResult> AnalysePartitions(
+    const trace::TraceFile& file, const TraceHints& hints, const MakeAnalyses& make,
+    const std::vector<PartitionBegin>& begins,
+    uint64_t window_bytes = correlate::PcpuGroups::kWindowBytes);
 
 }  // namespace xenoscope::analysis

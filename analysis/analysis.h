@@ -85,9 +85,11 @@ class Subscriber {
  public:
   virtual ~Subscriber() = default;
   virtual void Subscribe(Subscriptions& subscriptions) const = 0;
-  // Returns the order that it needs. kCrossing: all that concerns one vCPU or one pCPU comes in the
-  // order of time, and so do states, runstate intervals and losses of all of them; but records and
-  // exits of different pCPUs come in any order. On many pCPUs kTime costs most of a pass.
+  // Returns the order that it needs. kGroups: all that concerns one domain, or one pCPU and the
+  // vCPUs that run or wait there, comes in the order of time, and so do losses; but records and
+  // exits of different pCPUs, and states and runstate intervals of vCPUs that have neither in
+  // common, come in any order. kCrossing: states and runstate intervals of all vCPUs come in the
+  // order of time. On many pCPUs kTime costs most of a pass, and kCrossing half of one.
   [[nodiscard]] virtual trace::RecordOrder order() const { return trace::RecordOrder::kTime; }
 
   // Takes a record of a subscribed event, before the timeline has taken it.
@@ -115,7 +117,7 @@ class Subscriber {
 // Its figures must not depend on the order of different pCPUs' records.
 class Analysis : public Subscriber {
  public:
-  [[nodiscard]] trace::RecordOrder order() const override { return trace::RecordOrder::kCrossing; }
+  [[nodiscard]] trace::RecordOrder order() const override { return trace::RecordOrder::kGroups; }
   // Begins to count: the warm-up has ended. Drops figures, keeps state and open intervals.
   // `timeline` is as it is at this instant.
   virtual void StartCounting(const correlate::Timeline& /*timeline*/) {}

@@ -1,5 +1,6 @@
 #include "analysis/dispatcher.h"
 
+#include <algorithm>
 #include <optional>
 
 namespace xenoscope::analysis {
@@ -18,7 +19,7 @@ void Dispatcher::Make(const std::vector<Subscriber*>& subscribers, UpdateScope w
   for (Subscriber* subscriber : subscribers) {
     Subscriptions wanted;
     subscriber->Subscribe(wanted);
-    if (subscriber->order() == trace::RecordOrder::kTime) order_ = trace::RecordOrder::kTime;
+    order_ = std::min(order_, subscriber->order());
     for (const auto& [event, scope, take] : wanted.events_) {
       if (!wants(scope)) continue;
       by_event[static_cast<size_t>(event)].push_back(

@@ -47,7 +47,7 @@ class Dispatcher final : public correlate::TimelineObserver {
   [[nodiscard]] const EventRoute& RouteOf(trace::Event event) const {
     return routes_->by_event[static_cast<size_t>(event)];
   }
-  // The order that all subscribers need.
+  // The strictest order that a subscriber needs.
   [[nodiscard]] trace::RecordOrder order() const { return order_; }
   void Loss(const trace::Item& item) const {
     for (Subscriber* subscriber : routes_->losses) subscriber->OnLoss(item);
@@ -81,7 +81,7 @@ class Dispatcher final : public correlate::TimelineObserver {
   };
   void Make(const std::vector<Subscriber*>& subscribers, UpdateScope what);
 
-  trace::RecordOrder order_ = trace::RecordOrder::kCrossing;
+  trace::RecordOrder order_ = trace::RecordOrder::kGroups;
   std::array<Routes, 2> all_routes_;  // by UpdateScope
   const Routes* routes_ = all_routes_.data();
 };

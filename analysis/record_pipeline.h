@@ -2,10 +2,12 @@
 // stream.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "analysis/analysis.h"
 #include "analysis/dispatcher.h"
+#include "correlate/pcpu_groups.h"
 #include "correlate/stream_late_records.h"
 #include "correlate/timeline.h"
 #include "trace/cursor.h"
@@ -26,10 +28,14 @@ std::vector<Subscriber*> SubscribersOf(const Owners& owners) {
 class RecordPipeline {
  public:
   // The subscribers, and the shared numbers of vCPUs if there are any, must outlive the pipeline.
-  // All records count, unless StartWarmUp is called first.
+  // All records count, unless StartWarmUp is called first. `window_bytes`: see PcpuGroups.
   explicit RecordPipeline(const std::vector<Subscriber*>& subscribers,
-                          correlate::VcpuIndex* numbers = nullptr)
-      : dispatcher_(subscribers), timeline_(dispatcher_, numbers), order_(dispatcher_.order()) {}
+                          correlate::VcpuIndex* numbers = nullptr,
+                          uint64_t window_bytes = correlate::PcpuGroups::kWindowBytes)
+      : dispatcher_(subscribers),
+        timeline_(dispatcher_, numbers),
+        order_(dispatcher_.order()),
+        groups_(timeline_, window_bytes) {}
 
   // Begins the warm-up: records only change the state.
   void StartWarmUp() { dispatcher_.Restrict(UpdateScope::kState); }
@@ -77,6 +83,7 @@ class RecordPipeline {
   Dispatcher dispatcher_;
   correlate::Timeline timeline_;
   trace::RecordOrder order_;
+  correlate::PcpuGroups groups_;
 };
 
 template <bool kCount, typename Handler>
@@ -89,7 +96,11 @@ void RecordPipeline::Pass(trace::OrderedStream& stream, Tsc through, Handler& ha
   }
   correlate::StreamLateRecords late(stream, events, *this);
   timeline_.SetLateRecords(&late);
-  stream.ForEach<kCount, RecordOrder::kCrossing>(through, events, handler);
+  if (order_ == RecordOrder::kCrossing) {
+    stream.ForEach<kCount, RecordOrder::kCrossing>(through, events, handler);
+  } else {
+    groups_.ForEach<kCount>(stream, through, events, handler);
+  }
   timeline_.SetLateRecords(nullptr);
 }
 

@@ -240,6 +240,13 @@ void Timeline::MarkLost(VcpuTrack& vcpu, Tsc at) {
   Enter(vcpu, TimelineState::kLost, RunnableCause::kNone, vcpu.pcpu, at);
 }
 
+void Timeline::CountMismatch(const Record& record) {
+  const std::pair at(record.tsc, record.pcpu);
+  if (faults_.runstate_mismatches++ > 0 && at >= first_mismatch_) return;
+  first_mismatch_ = at;
+  faults_.first_mismatch_offset = record.offset;
+}
+
 void Timeline::OnRunstateChange(const Record& record) {
   VcpuTrack& vcpu = Vcpu(trace::UnpackVcpu(record.payload.Word(0)), record);
   const TimelineState old_state = FromTrace(trace::RunstateOld(record.id));
@@ -249,7 +256,7 @@ void Timeline::OnRunstateChange(const Record& record) {
 
   if (vcpu.state != old_state && vcpu.state != TimelineState::kUnknown &&
       vcpu.state != TimelineState::kLost) [[unlikely]] {
-    if (faults_.runstate_mismatches++ == 0) faults_.first_mismatch_offset = record.offset;
+    CountMismatch(record);
     if (vcpu.state == TimelineState::kRunning && vcpu.pcpu != record.pcpu) ++faults_.ran_twice;
   }
   if (new_state != TimelineState::kRunning) {
@@ -279,7 +286,7 @@ void Timeline::OnRunstateChange(const Record& record) {
       // The change of the vCPU before is missing or comes late: it cannot still be running here.
       CloseState(*before, at);
       before->state = TimelineState::kUnknown;
-      if (faults_.runstate_mismatches++ == 0) faults_.first_mismatch_offset = record.offset;
+      CountMismatch(record);
     }
     SetCurrent(record.pcpu, &vcpu);
   } else if (old_state != TimelineState::kRunning && vcpu.state != TimelineState::kUnknown) {
@@ -300,7 +307,7 @@ void Timeline::OnContinue(const Record& record) {
   }
   CatchUp(vcpu, record.pcpu, record.tsc);
   if (vcpu.state != TimelineState::kUnknown && vcpu.state != TimelineState::kLost) {
-    if (faults_.runstate_mismatches++ == 0) faults_.first_mismatch_offset = record.offset;
+    CountMismatch(record);
   }
   // It cannot run on two pCPUs.
   if (Current(vcpu.pcpu) == &vcpu) SetCurrent(vcpu.pcpu, nullptr);

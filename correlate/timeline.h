@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -261,6 +262,11 @@ class Timeline {
   }
   // All vCPUs met, in the order of appearance.
   const std::vector<std::unique_ptr<VcpuTrack>>& vcpus() const { return vcpus_; }
+  // Returns what is known of the vCPU, or null if it was not met. O(1), by a hash.
+  [[nodiscard]] const VcpuTrack* Find(VcpuRef vcpu) const {
+    const auto found = by_ref_.find(vcpu);
+    return found == by_ref_.end() ? nullptr : found->second;
+  }
   // Lets faults and times count from here on.
   void StartCounting();
   // Saves the state that matters for later calls of an observer that wants neither segments nor
@@ -296,6 +302,8 @@ class Timeline {
   PcpuTrack& Pcpu(PcpuId pcpu);
   void SetCurrent(PcpuId pcpu, VcpuTrack* vcpu);
   void SetLosing(PcpuId pcpu, bool losing);
+  // Counts a contradiction, and notes the first one in the order of time.
+  void CountMismatch(const trace::Record& record);
   void OnRunstateChange(const trace::Record& record);
   void OnContinue(const trace::Record& record);
   void OnVmexit(const trace::Record& record);
@@ -335,6 +343,8 @@ class Timeline {
   std::unique_ptr<Currents> currents_ = std::make_unique<Currents>();
   uint32_t losing_ = 0;  // pCPUs whose records are being lost
   TimelineFaults faults_;
+  // Where faults_.first_mismatch_offset is: records of different pCPUs may come in any order.
+  std::pair<Tsc, PcpuId> first_mismatch_;
   std::optional<Tsc> first_loss_;  // the first loss since counting began
   Tsc counting_since_;             // the time when counting began
   Tsc now_;

@@ -195,6 +195,18 @@ void Cursor::CountPending() {
 
 void Cursor::AddTaken(PcpuVolume& volume) const { heads_->AddTo(volume, *counts_); }
 
+uint64_t Cursor::BytesTo(const Cursor& later) const {
+  if (window_ == later.window_) return later.pos_ - pos_;
+  uint64_t bytes = end_ - pos_;
+  for (size_t i = window_ + 1; i < later.window_ && i < windows_->windows.size(); ++i) {
+    bytes += windows_->windows[i].end - windows_->windows[i].begin;
+  }
+  if (later.window_ < windows_->windows.size()) {
+    bytes += later.pos_ - windows_->windows[later.window_].begin;
+  }
+  return bytes;
+}
+
 void Cursor::SaveState(StateSnapshot& out) const {
   out.Add(pcpu_, window_, pos_, last_tsc_, has_pending_, tsc_damage_reported_, loss_begin_reported_,
           ended_, done_);

@@ -25,13 +25,16 @@ namespace xenoscope::trace {
 template <typename Target>
 using EventTargets = std::array<const Target*, kEventCount>;
 
-// The order in which a taker gets records.
+// The order in which a taker gets records, the strictest first.
 enum class RecordOrder : uint8_t {
   kTime,  // all in the order of time
   // Those that cross (trace::Crosses), and all other items, in the order of time. The records of a
   // pCPU in the order of its trace, so that those between two that cross come in one run, which
   // costs far less on many pCPUs.
   kCrossing,
+  // In kCrossing, but one group of pCPUs after the other, where no record of a group concerns
+  // another group (OrderedStream::ForEachGroup). What a cursor gives is the same as in kCrossing.
+  kGroups,
 };
 
 // The target of takers for which records of all wanted events are alike.
@@ -145,6 +148,9 @@ class Cursor {
                                  Tsc through = kEndOfTime);
   // Adds the records that have been taken to the volume.
   void AddTaken(PcpuVolume& volume) const;
+  // Returns the bytes of the trace up to the place of a copy of this cursor that has gone on.
+  // O(windows between them).
+  [[nodiscard]] uint64_t BytesTo(const Cursor& later) const;
   // Adds the cursor's place, and what it knows there, without the vCPU that runs. The run is empty.
   void SaveState(StateSnapshot& out) const;
 

@@ -10,9 +10,11 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/ids.h"
 #include "base/state_snapshot.h"
 #include "trace/cursor.h"
 #include "trace/record.h"
@@ -33,6 +35,16 @@ concept RecordHandler = requires(H& handler, const Record& record, const Target&
                                  const Item& item) {
   handler.TakeRecord(record, target);
   handler.TakeNonRecord(item);
+};
+
+// The vCPUs that a stretch of a trace names in changes of runstates.
+struct NamedVcpus {
+  struct Name {
+    PcpuId by;  // the pCPU in whose trace the record is
+    VcpuRef vcpu;
+  };
+  std::vector<Name> names;  // by pCPU; a vCPU may be there more than once
+  uint64_t bytes = 0;       // of the stretch
 };
 
 class OrderedStream {
@@ -63,6 +75,15 @@ class OrderedStream {
   // damages do not come. Cursor::Take says more.
   template <bool kCount, RecordOrder kOrder, typename Target, RecordHandler<Target> Handler>
   void ForEach(Tsc through, const EventTargets<Target>& wanted, Handler& handler);
+  // As ForEach in the order kCrossing up to the time `through`, one group of pCPUs after the other.
+  // `groups` has the number of each pCPU's group, by number of the pCPU.
+  template <bool kCount, typename Target, RecordHandler<Target> Handler>
+  void ForEachGroup(Tsc through, std::span<const uint32_t> groups,
+                    const EventTargets<Target>& wanted, Handler& handler);
+  // Finds which vCPUs the items up to the time `through` name, without taking them. Returns
+  // nothing if these are too many, or if some items may concern other vCPUs, or the order of all
+  // items: losses, damage, unknown records, ends of domains, begins and ends of pCPUs. O(records).
+  [[nodiscard]] std::optional<NamedVcpus> FindNamedVcpus(Tsc through) const;
   // For a handler that is in a call of ForEach in the order kCrossing for a record or item of the
   // time `at` on the pCPU `by`: calls handler.TakeRecord for the records of another pCPU that are
   // before that in the order of time and pCPU, and have not come yet.
@@ -75,6 +96,12 @@ class OrderedStream {
   template <bool kCount, RecordOrder kOrder, typename Target, BoundedSink<Target> Sink>
   void Fill(Tsc through, const EventTargets<Target>& wanted, Sink& sink);
 
+  // The number of pCPUs that have more items.
+  [[nodiscard]] size_t open_pcpus() const { return heap_.size(); }
+  // A number above that of every pCPU of the trace.
+  [[nodiscard]] uint32_t pcpu_end() const {
+    return cursors_.empty() ? 0 : cursors_.back().pcpu().value + 1;
+  }
   // The time of the next item, or an earlier time; kEnd when there are no more items.
   [[nodiscard]] Tsc next_tsc() const { return heap_.empty() ? kEnd : heap_[0]->tsc(); }
   // Returns the counts of what was given.
@@ -120,7 +147,12 @@ class OrderedStream {
   // Takes the next of the file's own damages, if all pCPUs have ended. Returns whether it has.
   bool TakeDamage(Item& item);
   void SiftDown();
+  // Makes a heap of the cursors in heap_.
+  void MakeHeap();
 
+  // Gives the items of the heap's pCPUs up to the time `through`, but not the file's own damages.
+  template <bool kCount, RecordOrder kOrder, typename Target, BoundedSink<Target> Sink>
+  void Merge(Tsc through, const EventTargets<Target>& wanted, Sink& sink);
   // Gives the runs of all cursors.
   template <typename Target, typename Sink>
   void GiveRuns(const EventTargets<Target>& wanted, Sink& sink);
@@ -139,6 +171,12 @@ class OrderedStream {
 
 template <bool kCount, RecordOrder kOrder, typename Target, BoundedSink<Target> Sink>
 void OrderedStream::Fill(Tsc through, const EventTargets<Target>& wanted, Sink& sink) {
+  Merge<kCount, kOrder, Target>(through, wanted, sink);
+  if (kCount && through == kEnd) GiveDamages(sink);
+}
+
+template <bool kCount, RecordOrder kOrder, typename Target, BoundedSink<Target> Sink>
+void OrderedStream::Merge(Tsc through, const EventTargets<Target>& wanted, Sink& sink) {
   while (!heap_.empty() && !sink.Full()) {
     Cursor* first = heap_[0];
     if (first->tsc() > through) break;
@@ -154,7 +192,6 @@ void OrderedStream::Fill(Tsc through, const EventTargets<Target>& wanted, Sink& 
     }
   }
   if (kOrder == RecordOrder::kCrossing) GiveRuns(wanted, sink);
-  if (kCount && through == kEnd) GiveDamages(sink);
 }
 
 template <typename Target, typename Sink>
@@ -171,6 +208,30 @@ template <bool kCount, RecordOrder kOrder, typename Target, RecordHandler<Target
 void OrderedStream::ForEach(Tsc through, const EventTargets<Target>& wanted, Handler& handler) {
   HandlerSink<Target, Handler> sink{handler, wanted, {}};
   Fill<kCount, kOrder, Target>(through, wanted, sink);
+}
+
+template <bool kCount, typename Target, RecordHandler<Target> Handler>
+void OrderedStream::ForEachGroup(Tsc through, std::span<const uint32_t> groups,
+                                 const EventTargets<Target>& wanted, Handler& handler) {
+  HandlerSink<Target, Handler> sink{handler, wanted, {}};
+  std::vector<Cursor*> cursors = std::move(heap_);
+  const auto group_of = [&groups](const Cursor* cursor) { return groups[cursor->pcpu().value]; };
+  std::ranges::sort(cursors, {}, [&](const Cursor* cursor) {
+    return std::pair(group_of(cursor), cursor->pcpu());
+  });
+  std::vector<Cursor*> open;
+  for (auto begin = cursors.begin(); begin != cursors.end();) {
+    const auto end = std::find_if(begin, cursors.end(), [&](const Cursor* cursor) {
+      return group_of(cursor) != group_of(*begin);
+    });
+    heap_.assign(begin, end);
+    MakeHeap();
+    Merge<kCount, RecordOrder::kCrossing, Target>(through, wanted, sink);
+    open.insert(open.end(), heap_.begin(), heap_.end());
+    begin = end;
+  }
+  heap_ = std::move(open);
+  MakeHeap();
 }
 
 template <typename Target, RecordHandler<Target> Handler>

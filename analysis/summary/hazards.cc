@@ -79,6 +79,8 @@ class Hazards final : public Mergeable<Hazards> {
     });
   }
 
+  bool ExceededSharedLimit() const override { return budget_.refused; }
+
   [[nodiscard]] std::vector<GroupInfo> Groups() const override { return {kHazardsGroup}; }
   void DescribeVcpu(VcpuRef ref, const TraceMetadata& metadata, Section& out) const override {
     const Vcpu* vcpu = vcpus_.Find(ref);

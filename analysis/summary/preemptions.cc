@@ -85,6 +85,16 @@ class Preemptions final : public Mergeable<Preemptions> {
     });
   }
 
+  // A loss ends the waits of all vCPUs at one instant, in any order: that matters where a vCPU has
+  // waited for more others than are kept.
+  bool ExceededSharedLimit() const override {
+    bool exceeded = budget_.refused;
+    vcpus_.ForEach([&exceeded](VcpuRef /*ref*/, const Vcpu& vcpu) {
+      exceeded = exceeded || vcpu.waited_for.Known(kOthers) != nullptr;
+    });
+    return exceeded;
+  }
+
   [[nodiscard]] std::vector<GroupInfo> Groups() const override {
     return {kWaitedForGroup, kWaitedForEdgesGroup};
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <random>
 #include <utility>
@@ -14,30 +15,36 @@ namespace xenoscope::analysis {
 
 // Makes traces of random records: no two at one instant, changes of runstate that contradict others
 // as often as not, vCPUs on several pCPUs at once, ends of domains, losses. Idle vCPUs, which do
-// not write cr3, run in every other one.
+// not write cr3, run in every other one. Each four pCPUs have three domains of their own; one
+// record of a hundred is about those of others.
 class RandomTrace {
  public:
-  explicit RandomTrace(uint32_t seed) : has_idle_(seed % 2 == 0), random_(seed) {
-    std::array<std::vector<std::vector<uint32_t>>, kPcpus> records;
-    for (int i = 0; i < 1500; ++i) {
+  explicit RandomTrace(uint32_t seed, uint32_t pcpus = kPcpusOfDomain)
+      : pcpus_(pcpus), has_idle_(seed % 2 == 0), random_(seed) {
+    std::vector<std::vector<std::vector<uint32_t>>> records(pcpus_);
+    for (uint32_t i = 0; i < 375 * pcpus_; ++i) {
       tsc_ += 2 + 2 * Below(15);
-      const uint32_t pcpu = Below(kPcpus);
+      const uint32_t pcpu = Below(pcpus_);
       Add(pcpu, records[pcpu]);
       if (records[pcpu].size() > 20 + Below(200)) {
         trace_.Window(pcpu, std::exchange(records[pcpu], {}));
       }
     }
-    for (uint32_t pcpu = 0; pcpu < kPcpus; ++pcpu) trace_.Window(pcpu, records[pcpu]);
+    for (uint32_t pcpu = 0; pcpu < pcpus_; ++pcpu) trace_.Window(pcpu, records[pcpu]);
   }
   const trace::TraceBuilder& trace() const { return trace_; }
 
  private:
-  static constexpr uint32_t kPcpus = 4;
+  static constexpr uint32_t kPcpusOfDomain = 4;
 
   uint32_t Below(uint32_t limit) { return std::uniform_int_distribution(0U, limit - 1)(random_); }
   uint32_t SomeVcpu(uint32_t pcpu) {
     return has_idle_ && Below(4) == 0 ? trace::Vcpu(trace::kIdle, pcpu)
-                                      : trace::Vcpu(1 + Below(3), Below(2));
+                                      : trace::Vcpu(SomeDomain(pcpu), Below(2));
+  }
+  uint32_t SomeDomain(uint32_t pcpu) {
+    if (pcpus_ > kPcpusOfDomain && Below(100) == 0) pcpu = Below(pcpus_);
+    return 1 + pcpu / kPcpusOfDomain * 3 + Below(3);
   }
   void Add(uint32_t pcpu, std::vector<std::vector<uint32_t>>& to) {
     constexpr std::array kChanges = {trace::kRunnableToRunning, trace::kRunnableToRunning,
@@ -51,12 +58,12 @@ class RandomTrace {
       case 3:
         return to.push_back(trace::Rec(trace::kContinueRunning, tsc_, {SomeVcpu(pcpu)}));
       case 4:
-        if (Below(20) == 0)
-          return to.push_back(trace::Rec(trace::kSchedDomRem, tsc_, {1 + Below(3)}));
-        if (Below(20) == 0) {
+        if (Below(5 * pcpus_) == 0)
+          return to.push_back(trace::Rec(trace::kSchedDomRem, tsc_, {SomeDomain(pcpu)}));
+        if (Below(5 * pcpus_) == 0) {
           const uint32_t first = tsc_ - 1 - 2 * Below(10);  // at no other record's instant
           return to.push_back(
-              trace::Rec(kLostRecords, tsc_, {7, 1 + Below(3) + (Below(2) << 16), first, 0}));
+              trace::Rec(kLostRecords, tsc_, {7, SomeDomain(pcpu) + (Below(2) << 16), first, 0}));
         }
         [[fallthrough]];
       case 5:
@@ -74,14 +81,15 @@ class RandomTrace {
         return to.push_back(has_idle_ ? trace::Rec(kHlt, {0})
                                       : trace::Rec(kCrWrite, {3, Below(3) << 12, 0}));
       case 11:
-        return to.push_back(trace::Rec(kSchedWake, tsc_, {1 + Below(3), Below(2)}));
+        return to.push_back(trace::Rec(kSchedWake, tsc_, {SomeDomain(pcpu), Below(2)}));
       case 12:
-        return to.push_back(trace::Rec(kDecreaseReservation, tsc_, {1, 0, 1 + Below(3)}));
+        return to.push_back(trace::Rec(kDecreaseReservation, tsc_, {1, 0, SomeDomain(pcpu)}));
       default:
         return to.push_back(trace::Rec(kVmentry, tsc_, {}));
     }
   }
 
+  uint32_t pcpus_;
   bool has_idle_;
   std::mt19937 random_;
   uint32_t tsc_ = 1000;

@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "analysis/analyse_trace.h"
 #include "analysis/summary/registry.h"
+#include "correlate/pcpu_groups.h"
 #include "tests/unit/analysis/random_trace.h"
 #include "tests/unit/analysis/record_ids.h"
 #include "tests/unit/analysis/summary_lines.h"
@@ -34,30 +36,57 @@ std::vector<std::unique_ptr<Analysis>> AllInOrderOfTime() {
   return all;
 }
 
+void ExpectEqual(const AnalysisResult& result, const AnalysisResult& expected) {
+  EXPECT_TRUE(result.document == expected.document);
+  EXPECT_EQ(result.trace.records, expected.trace.records);
+  EXPECT_EQ(result.trace.last, expected.trace.last);
+  const correlate::TimelineFaults& faults = result.trace.faults;
+  const correlate::TimelineFaults& in_time = expected.trace.faults;
+  EXPECT_EQ(faults.runstate_mismatches, in_time.runstate_mismatches);
+  EXPECT_EQ(faults.first_mismatch_offset, in_time.first_mismatch_offset);
+  EXPECT_EQ(faults.ran_twice, in_time.ran_twice);
+  EXPECT_EQ(faults.exits_without_vcpu, in_time.exits_without_vcpu);
+  EXPECT_EQ(faults.exits_without_entry, in_time.exits_without_entry);
+}
+
+// Expects all figures of the order of time, with windows of so many bytes of a pCPU; returns how
+// often a vCPU ran twice there.
+uint64_t ExpectResultsOfTimeOrder(const RandomTrace& random,
+                                  std::initializer_list<uint64_t> windows) {
+  const auto file = trace::TraceFile::FromBytes(random.trace().bytes(), "test");
+  EXPECT_TRUE(file.ok()) << file.status();
+  const std::vector<Tsc> instants = InstantsOf(*file);
+  uint64_t ran_twice = 0;
+  for (const std::vector<PartitionBegin>& begins :
+       {std::vector<PartitionBegin>{},
+        std::vector<PartitionBegin>{{instants[instants.size() / 2], instants[0]}}}) {
+    const auto in_time = AnalysePartitions(*file, {}, AllInOrderOfTime, begins);
+    EXPECT_TRUE(in_time.ok()) << in_time.status();
+    ran_twice += in_time->trace.faults.ran_twice;
+    for (const uint64_t window_bytes : windows) {
+      SCOPED_TRACE(testing::Message() << "windows of " << window_bytes << " bytes");
+      const auto in_groups = AnalysePartitions(*file, {}, AllAnalyses, begins, window_bytes);
+      EXPECT_TRUE(in_groups.ok()) << in_groups.status();
+      ExpectEqual(*in_groups, *in_time);
+    }
+  }
+  return ran_twice;
+}
+
 TEST(RecordOrder, CrossingOrderGivesResultsOfTimeOrder) {
   uint64_t ran_twice = 0;
   for (uint32_t seed = 0; seed < 200; ++seed) {
-    const RandomTrace random(seed);
-    const auto file = trace::TraceFile::FromBytes(random.trace().bytes(), "test");
-    ASSERT_TRUE(file.ok()) << file.status();
-    const std::vector<Tsc> instants = InstantsOf(*file);
-    for (const std::vector<PartitionBegin>& begins :
-         {std::vector<PartitionBegin>{},
-          std::vector<PartitionBegin>{{instants[instants.size() / 2], instants[0]}}}) {
-      const auto in_time = AnalysePartitions(*file, {}, AllInOrderOfTime, begins);
-      const auto crossing = AnalysePartitions(*file, {}, AllAnalyses, begins);
-      ASSERT_TRUE(in_time.ok()) << in_time.status();
-      ASSERT_TRUE(crossing.ok()) << crossing.status();
-      EXPECT_TRUE(crossing->document == in_time->document) << "seed " << seed;
-      EXPECT_EQ(crossing->trace.records, in_time->trace.records);
-      EXPECT_EQ(crossing->trace.last, in_time->trace.last);
-      const correlate::TimelineFaults& faults = crossing->trace.faults;
-      const correlate::TimelineFaults& expected = in_time->trace.faults;
-      EXPECT_EQ(faults.runstate_mismatches, expected.runstate_mismatches);
-      EXPECT_EQ(faults.exits_without_vcpu, expected.exits_without_vcpu);
-      EXPECT_EQ(faults.exits_without_entry, expected.exits_without_entry);
-      ran_twice += expected.ran_twice;
-    }
+    SCOPED_TRACE(seed);
+    ran_twice += ExpectResultsOfTimeOrder(RandomTrace(seed), {correlate::PcpuGroups::kWindowBytes});
+  }
+  EXPECT_GT(ran_twice, 1000U) << "records must change vCPUs that run on other pCPUs";
+}
+
+TEST(RecordOrder, GroupsGiveResultsOfTimeOrder) {
+  uint64_t ran_twice = 0;
+  for (uint32_t seed = 0; seed < 50; ++seed) {
+    SCOPED_TRACE(seed);
+    ran_twice += ExpectResultsOfTimeOrder(RandomTrace(seed, 16), {50, 300, 2000});
   }
   EXPECT_GT(ran_twice, 1000U) << "records must change vCPUs that run on other pCPUs";
 }
