@@ -3,13 +3,18 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 #include <utility>
+#include <variant>
 
 #include "absl/container/flat_hash_map.h"
+#include "analysis/document.h"
 #include "base/error.h"
 #include "base/resolver.h"
 #include "report/html/page.h"
 #include "report/html/page_flame.h"
+#include "report/markup.h"
 #include "report/profile/profile_view.h"
+#include "store/bounded_text.h"
+#include "store/trace_totals.h"
 
 namespace xenoscope::cli {
 namespace {
@@ -39,6 +44,46 @@ void SetStacks(report::ProfileReport& report) {
   };
 }
 
+constexpr size_t kMaxFigureRows = 500;  // of a group
+
+// Adds a row and its parts, the parts after it and one deeper. Returns how many are left out.
+size_t AddFigures(const analysis::MetricRow& row, size_t depth, nlohmann::ordered_json& rows) {
+  size_t left_out = 0;
+  if (rows.size() < kMaxFigureRows) {
+    nlohmann::ordered_json figures = nlohmann::ordered_json::array();
+    for (const analysis::Metric& metric : row.metrics) {
+      const auto* figure = std::get_if<uint64_t>(&metric.value);
+      figures.push_back(figure == nullptr ? 0 : *figure);
+    }
+    rows.push_back({{"name", report::Printable(row.name)}, {"depth", depth}, {"figures", figures}});
+  } else {
+    ++left_out;
+  }
+  for (const analysis::MetricRow& part : row.parts) left_out += AddFigures(part, depth + 1, rows);
+  return left_out;
+}
+
+// Returns what the slices' traces show: a table for each group.
+nlohmann::ordered_json Traces(const analysis::Section& traces) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  for (const analysis::MetricGroup& group : traces.groups) {
+    if (group.rows.empty()) continue;
+    nlohmann::ordered_json columns = nlohmann::ordered_json::array();
+    for (const analysis::Metric& metric : group.rows.front().metrics) {
+      columns.push_back({{"name", metric.key == "cycles" ? "time" : metric.key},
+                         {"is_time", metric.unit == analysis::MetricUnit::kCycles}});
+    }
+    nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+    size_t left_out = 0;
+    for (const analysis::MetricRow& row : group.rows) left_out += AddFigures(row, 0, rows);
+    out.push_back({{"title", group.title},
+                   {"columns", std::move(columns)},
+                   {"rows", std::move(rows)},
+                   {"left_out", left_out}});
+  }
+  return out;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> StorePage(const StoreOptions& store, const std::vector<Dimension>& by,
@@ -60,6 +105,16 @@ absl::StatusOr<std::string> StorePage(const StoreOptions& store, const std::vect
   nlohmann::ordered_json page = report::ProfilePage(shown, whole, whole.result, write);
   XENOSCOPE_ASSIGN_OR_RETURN(
       page["flame"], report::PageFlame(whole, whole.result, nullptr, Tsc(), report::kMaxPageRows));
+  Clock clock;
+  std::string note;
+  XENOSCOPE_ASSIGN_OR_RETURN(const store::TraceTotals traces,
+                             TraceTotalsOfStore(store, clock, note));
+  if (filters.empty() && traces.traced_slices() > 0) {
+    store::TraceTotals::View view;
+    for (const std::string& domain : domains) view.domains.push_back(store::BoundedName(domain));
+    page["traces"] = Traces(traces.Describe(view));
+    page["traces_hz"] = clock.hz;
+  }
   return report::ToPage(page);
 }
 

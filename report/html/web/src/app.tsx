@@ -13,6 +13,7 @@ import { TimeStrip } from "./strip";
 import { FunctionsView, drillDownState } from "./table";
 import { TimelineView } from "./timeline";
 import { hideTip } from "./tip";
+import { TracesView } from "./traces";
 import { type Groups, timelineGroups } from "./tracks";
 import { type Remember, type State, type ViewProps, addressOf } from "./view";
 
@@ -35,7 +36,7 @@ interface Shared extends ViewProps {
 
 /** The views that the page has data for. */
 function viewsOf({ page, activity, exitLengths }: Figures): View[] {
-  const { diff, report, flame, exits, timeline } = page;
+  const { diff, report, flame, exits, timeline, traces } = page;
   const views: View[] = [];
   if (diff !== undefined)
     views.push({ name: "Differences", render: (shared) => <DifferencesView {...shared} diff={diff} /> });
@@ -55,6 +56,8 @@ function viewsOf({ page, activity, exitLengths }: Figures): View[] {
       name: "VM exits",
       render: (shared) => <ExitsView {...shared} exits={shared.page.exits ?? []} lengths={exitLengths} />,
     });
+  if (traces !== undefined)
+    views.push({ name: "Traces", render: () => <TracesView tables={traces} hz={page.traces_hz ?? 1e9} /> });
   if (timeline !== undefined && activity !== undefined && timeline.vcpus.length > 0)
     views.push({
       name: "Timeline",
