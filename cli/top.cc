@@ -28,7 +28,10 @@
 #include "cli/record_options.h"
 #include "cli/scratch_recording.h"
 #include "cli/screen.h"
+#include "cli/store_source.h"
 #include "cli/symbol_options.h"
+#include "cli/top_of_store.h"
+#include "cli/top_source.h"
 #include "profile/live_window.h"
 #include "profile/profiler.h"
 #include "profile/recorded_processes.h"
@@ -53,11 +56,12 @@ struct Options {
   std::string input;  // empty: a recording of our own
   RecordOptions recorded;
   std::vector<std::string> record_words;
-  double window = 5;    // seconds
-  double interval = 1;  // seconds
+  std::optional<double> window;  // seconds
+  double interval = 1;           // seconds
   std::string by = "domain,mode,function";
   std::string domain;
   std::string event;
+  StoreOptions store;  // without a URL: a recording
   bool batch = false;
   uint64_t frames = 0;  // 0: without end
 };
@@ -65,32 +69,30 @@ struct Options {
 // The groupings that the key g chooses in turn.
 constexpr std::array<std::string_view, 4> kGroupings = {
     "domain,mode,function", "domain,exit,function", "domain,process,function", "domain,exit"};
-constexpr size_t kBatchFunctions = 20;  // shown where the output has no end
+constexpr double kWindow = 5;         // seconds of a recording
+constexpr double kStoreWindow = 300;  // of a store, whose slices may be a minute long
+constexpr int64_t kNsPerSecond = 1'000'000'000;
 constexpr std::string_view kKeys = " q quit   d next domain   g next grouping   space pause";
 
 // The recording, and the moving window of it that is shown.
-class View {
+class View final : public TopSource {
  public:
   View(const Options& options, std::string path, bool own)
-      : options_(options),
+      : TopSource(options.by, kGroupings),
+        options_(options),
         path_(std::move(path)),
         own_(own),
-        window_(path_, std::chrono::nanoseconds(static_cast<int64_t>(options.window * 1e9))),
-        by_(options.by) {}
+        seconds_(options.window.value_or(kWindow)),
+        window_(path_, std::chrono::nanoseconds(static_cast<int64_t>(seconds_ * 1e9))) {}
 
-  // Reads what is new. Errors: those of reading the recording.
-  absl::Status Update();
+  // Errors: those of reading the recording.
+  absl::Status Update() override;
   // Returns whether the recording is complete.
-  bool over() const { return info_.state != recording::State::kRecording; }
-  // Returns the text of what Update() read last.
-  absl::StatusOr<std::string> Text(const report::TextStyle& style, size_t rows);
-
-  void NextGrouping() {
-    const auto* const at = std::ranges::find(kGroupings, by_);
-    by_ = at == kGroupings.end() || at + 1 == kGroupings.end() ? kGroupings.front() : at[1];
-  }
-  // Chooses all domains, then each one in turn.
-  void NextDomain();
+  bool over() const override { return info_.state != recording::State::kRecording; }
+  // The first window lies between two updates. It has been written when the third begins.
+  int updates_before() const override { return 2; }
+  absl::StatusOr<std::string> Text(const report::TextStyle& style, size_t rows) override;
+  void NextDomain() override;
 
  private:
   LiveWindow::Part LastPart() const;
@@ -100,8 +102,8 @@ class View {
   const Options& options_;
   std::string path_;
   bool own_;
+  double seconds_;  // the length of the window
   LiveWindow window_;
-  std::string by_;
   std::optional<DomainId> domain_;
   std::optional<Recording> recording_;
   RecordingInfo info_;
@@ -116,8 +118,7 @@ class View {
 
 // The window of a complete recording: its last seconds.
 LiveWindow::Part View::LastPart() const {
-  const auto length =
-      static_cast<Cycles>(options_.window * static_cast<double>(info_.host.clock_hz));
+  const auto length = static_cast<Cycles>(seconds_ * static_cast<double>(info_.host.clock_hz));
   const Tsc begin{info_.stopped.value - std::min(length, info_.stopped - info_.started)};
   return {{begin, info_.stopped}, 0, {}};
 }
@@ -165,7 +166,7 @@ absl::Status View::ReadTrace(const LiveWindow::Part& part) {
 }
 
 absl::Status View::Profile(report::ProfileReport& out) {
-  XENOSCOPE_ASSIGN_OR_RETURN(out.by, report::ParseDimensions(by_));
+  XENOSCOPE_ASSIGN_OR_RETURN(out.by, report::ParseDimensions(by()));
   profile::SampleSelection selection;
   selection.skipped_bytes = part_.samples_begin;
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<recording::EventInfo> events,
@@ -195,7 +196,10 @@ absl::StatusOr<std::string> View::Text(const report::TextStyle& style, size_t ro
   frame.has_xen = !info_.xen.version.empty() || info_.trace.has_value();
   frame.seconds = recording_->clock().Seconds(part_.range.Length());
   frame.trace = result_ ? &*result_ : nullptr;
-  frame.domain_name = [this](DomainId domain) { return info_.NameOf(domain); };
+  if (result_) {
+    frame.domains =
+        report::TopDomains(*result_, [this](DomainId domain) { return info_.NameOf(domain); });
+  }
   report::ProfileReport profile;
   if (!info_.sources.empty() && !part_.range.Empty()) {
     XENOSCOPE_RETURN_IF_ERROR(Profile(profile));
@@ -221,7 +225,7 @@ void View::NextDomain() {
 
 // Waits until `due`, taking keys meanwhile. Returns whether to go on.
 bool WaitFor(steady_clock::time_point due, const sampler::EndSignals& signals, Screen* screen,
-             View& view, bool& paused) {
+             TopSource& view, bool& paused) {
   if (screen == nullptr) return !signals.WaitUntil(due);
   while (steady_clock::now() < due || paused) {
     constexpr milliseconds kPatience(100);
@@ -238,7 +242,7 @@ bool WaitFor(steady_clock::time_point due, const sampler::EndSignals& signals, S
 }
 
 absl::Status ShowFrames(const Options& options, const sampler::EndSignals& signals,
-                        ScratchRecording* own, View& view) {
+                        ScratchRecording* own, TopSource& view) {
   std::unique_ptr<Screen> screen;
   if (!options.batch) {
     XENOSCOPE_ASSIGN_OR_RETURN(screen, Screen::Open());
@@ -246,8 +250,7 @@ absl::Status ShowFrames(const Options& options, const sampler::EndSignals& signa
   const auto interval = std::chrono::nanoseconds(static_cast<int64_t>(options.interval * 1e9));
   bool paused = false;
   if (screen) screen->Show("xenoscope top: waiting for samples ...\n", kKeys);
-  // The first window lies between the first two updates. It has been written when the third begins.
-  for (int update = 0; update < 2 && !view.over(); ++update) {
+  for (int update = 0; update < view.updates_before() && !view.over(); ++update) {
     XENOSCOPE_RETURN_IF_ERROR(view.Update());
     if (view.over()) break;
     if (!WaitFor(steady_clock::now() + interval, signals, screen.get(), view, paused)) {
@@ -276,6 +279,15 @@ absl::Status ShowFrames(const Options& options, const sampler::EndSignals& signa
 
 absl::Status Top(const Options& options, Command command) {
   const sampler::EndSignals signals;
+  if (!options.store.url.empty()) {
+    const double window = options.window.value_or(kStoreWindow);
+    TopOfStoreOptions of_store{options.store, static_cast<int64_t>(window * kNsPerSecond),
+                               options.by, options.domain};
+    of_store.store.selection.event = options.event;
+    TopOfStore view(std::move(of_store));
+    Confine(command);
+    return ShowFrames(options, signals, nullptr, view);
+  }
   std::optional<ScratchRecording> own;
   if (options.input.empty()) {
     XENOSCOPE_ASSIGN_OR_RETURN(own, ScratchRecording::Start(options.record_words, signals));
@@ -304,10 +316,11 @@ void AddTop(Command program, CommandAction& run) {
       "RECORDING", options->input,
       "Recording in progress, or a complete one, of which the end is shown, with -e of "
       "one of its events (as in report); default: record, and keep nothing");
-  command.AddOption("--window", options->window, "Length of the interval shown, in seconds")
-      .Range(1.0, 3600.0)
-      .ValueName("SECONDS")
-      .ShowDefault();
+  command
+      .AddOption("--window", options->window,
+                 "Length of the interval shown, in seconds; default: 5, of a store 300")
+      .Range(1.0, 86400.0)
+      .ValueName("SECONDS");
   command.AddOption("-i,--interval", options->interval, "Seconds between two updates")
       .Range(0.5, 3600.0)
       .ValueName("SECONDS")
@@ -320,21 +333,28 @@ void AddTop(Command program, CommandAction& run) {
   command.AddFlag("-b,--batch", options->batch, "Print frames as text, one after the other");
   command.AddOption("-n,--frames", options->frames,
                     "Number of frames to show; default: until q or Ctrl-C");
+  AddStoreOptions(command, options->store);
   AddRecordOptions(command, options->recorded);
   command.SetFooter(
       "Keys: q quit, d next domain, g next grouping, space pause\nExample:\n  xenoscope top\n  "
       "xenoscope top --source vcpu --looks 500\n  xenoscope top --by domain,exit,function "
-      "-e cycles@perf web.xeno\n  xenoscope top -b -n 3 | tee top.txt");
+      "-e cycles@perf web.xeno\n  xenoscope top -b -n 3 | tee top.txt\n  xenoscope top "
+      "--from-store sqlite:fleet.db --host web1 -i 10");
   command.SetCallback([options, command, &run] {
     if (const auto by = report::ParseDimensions(options->by); !by.ok()) {
       ThrowUsageError("--by", std::string(Message(by.status())));
     }
     options->record_words = GivenRecordOptions(command);
-    if (!options->input.empty()) TakeEventToShow(*options);
+    CheckStoreOptions(options->store);
+    const bool has_store = !options->store.url.empty();
+    if (has_store && !options->input.empty()) {
+      ThrowUsageError("--from-store", "is instead of a recording");
+    }
+    if (has_store || !options->input.empty()) TakeEventToShow(*options);
     ParseRecordOptions(options->recorded);
-    if (!options->input.empty() && !options->record_words.empty()) {
+    if ((has_store || !options->input.empty()) && !options->record_words.empty()) {
       ThrowUsageError(options->record_words.front(),
-                      "goes with a recording that top makes, not with an existing one");
+                      "goes with a recording that top makes, not with what is there");
     }
     options->batch = options->batch || isatty(STDOUT_FILENO) == 0 || isatty(STDIN_FILENO) == 0;
     run = [options, command] { return Top(*options, command); };

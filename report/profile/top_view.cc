@@ -34,48 +34,30 @@ void ForEachRow(const analysis::VcpuSection& vcpu, std::string_view group_key, V
   }
 }
 
-struct Reason {
-  std::string name;
-  uint64_t count = 0;
-};
-
-// Sums over a domain's vCPUs.
-struct DomainFigures {
-  uint64_t vcpus = 0;
-  Cycles running = 0;
-  Cycles runnable = 0;
-  Cycles all = 0;  // time in any known state
-  uint64_t exits = 0;
-  uint64_t hypercalls = 0;
-  std::vector<Reason> reasons;  // the most frequent first
-};
-
-DomainFigures FiguresOf(const analysis::DomainSection& domain) {
-  DomainFigures figures;
-  for (const analysis::VcpuSection& vcpu : domain.vcpus) {
-    ++figures.vcpus;
-    ForEachRow(vcpu, "runstates", [&](const analysis::MetricRow& row) {
-      const Cycles cycles = FigureOf(row, "cycles");
-      figures.all += cycles;
-      if (row.name == "running") figures.running += cycles;
-      if (row.name == "runnable") figures.runnable += cycles;
-    });
-    ForEachRow(vcpu, "exits", [&](const analysis::MetricRow& row) {
-      const uint64_t count = FigureOf(row, "count");
-      figures.exits += count;
-      const auto known = std::ranges::find(figures.reasons, row.name, &Reason::name);
-      if (known == figures.reasons.end()) {
-        figures.reasons.push_back({row.name, count});
-      } else {
-        known->count += count;
-      }
-    });
-    ForEachRow(vcpu, "hypercalls", [&](const analysis::MetricRow& row) {
-      figures.hypercalls += FigureOf(row, "count");
-    });
-  }
-  std::ranges::stable_sort(figures.reasons, std::ranges::greater(), &Reason::count);
-  return figures;
+// Adds the figures of a vCPU to its domain's.
+void AddVcpu(const analysis::VcpuSection& vcpu, TopDomain& out) {
+  ++out.vcpus;
+  ForEachRow(vcpu, "runstates", [&](const analysis::MetricRow& row) {
+    const auto cycles = static_cast<double>(FigureOf(row, "cycles"));
+    out.all += cycles;
+    if (row.name == "running") out.running += cycles;
+    if (row.name == "runnable") out.runnable += cycles;
+  });
+  ForEachRow(vcpu, "exits", [&](const analysis::MetricRow& row) {
+    const uint64_t count = FigureOf(row, "count");
+    out.exits += count;
+    const auto known =
+        std::ranges::find(out.reasons, row.name, &std::pair<std::string, uint64_t>::first);
+    if (known == out.reasons.end()) {
+      out.reasons.emplace_back(row.name, count);
+    } else {
+      known->second += count;
+    }
+  });
+  uint64_t hypercalls = out.hypercalls.value_or(0);
+  ForEachRow(vcpu, "hypercalls",
+             [&](const analysis::MetricRow& row) { hypercalls += FigureOf(row, "count"); });
+  out.hypercalls = hypercalls;
 }
 
 double PerSecond(uint64_t count, double seconds) {
@@ -86,14 +68,14 @@ std::string Rate(uint64_t count, double seconds) {
   return fmt::format("{:.0f}", PerSecond(count, seconds));
 }
 
-std::string Reasons(const DomainFigures& figures, double seconds) {
+std::string Reasons(const TopDomain& domain) {
   constexpr std::string_view kPrefix = "VMEXIT_";
   std::string text;
-  for (size_t i = 0; i < std::min(kReasons, figures.reasons.size()); ++i) {
-    std::string_view name = figures.reasons[i].name;
+  for (size_t i = 0; i < std::min(kReasons, domain.reasons.size()); ++i) {
+    std::string_view name = domain.reasons[i].first;
     if (name.starts_with(kPrefix)) name.remove_prefix(kPrefix.size());
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name,
-                        Rate(figures.reasons[i].count, seconds));
+                        Rate(domain.reasons[i].second, domain.seconds));
   }
   return text;
 }
@@ -109,23 +91,14 @@ Table DomainTable(const TopFrame& frame) {
                    {"hypercalls", "hypercalls/s", ColumnUnit::kCount},
                    {"exits", "exits/s", ColumnUnit::kCount},
                    {"reasons", "top exits/s", ColumnUnit::kText, Shorten::kEnd}};
-  const analysis::AnalysisResult& trace = *frame.trace;
-  const Cycles window = trace.metadata.range.Length();
-  const double seconds = trace.metadata.clock.Seconds(window);
-  const auto share = [&](Cycles cycles, double whole) {
-    return whole > 0 ? static_cast<double>(cycles) / whole : 0;
-  };
-  for (const analysis::DomainSection& domain : trace.document.domains) {
-    if (domain.domain == kIdleDomain) continue;
-    const DomainFigures figures = FiguresOf(domain);
-    if (figures.all == 0) continue;
-    const auto of_vcpus = static_cast<double>(figures.all);
-    table.AddRow({DomainTitle(domain.domain, frame.domain_name(domain.domain)), figures.vcpus,
-                  share(figures.running, static_cast<double>(window)),
-                  share(figures.runnable, of_vcpus),
-                  share(figures.all - figures.running - figures.runnable, of_vcpus),
-                  uint64_t(PerSecond(figures.hypercalls, seconds)),
-                  uint64_t(PerSecond(figures.exits, seconds)), Reasons(figures, seconds)});
+  const auto share = [](double part, double whole) { return whole > 0 ? part / whole : 0; };
+  for (const TopDomain& domain : frame.domains) {
+    table.AddRow(
+        {domain.title, domain.vcpus, share(domain.running, domain.seconds),
+         share(domain.runnable, domain.all),
+         share(domain.all - domain.running - domain.runnable, domain.all),
+         domain.hypercalls ? Cell(uint64_t(PerSecond(*domain.hypercalls, domain.seconds))) : Cell(),
+         uint64_t(PerSecond(domain.exits, domain.seconds)), Reasons(domain)});
   }
   table.Sort(table.Find("cpu"), /*descending=*/true);
   return table;
@@ -180,6 +153,27 @@ std::string Functions(const TopFrame& frame, const TopLayout& layout) {
 
 }  // namespace
 
+std::vector<TopDomain> TopDomains(const analysis::AnalysisResult& trace,
+                                  const std::function<std::string(DomainId)>& domain_name) {
+  const Clock& clock = trace.metadata.clock;
+  std::vector<TopDomain> out;
+  for (const analysis::DomainSection& domain : trace.document.domains) {
+    if (domain.domain == kIdleDomain) continue;
+    TopDomain figures;
+    for (const analysis::VcpuSection& vcpu : domain.vcpus) AddVcpu(vcpu, figures);
+    if (figures.all == 0) continue;
+    figures.title = DomainTitle(domain.domain, domain_name(domain.domain));
+    figures.seconds = clock.Seconds(trace.metadata.range.Length());
+    for (double* const cycles : {&figures.running, &figures.runnable, &figures.all}) {
+      *cycles /= static_cast<double>(clock.hz);
+    }
+    std::ranges::stable_sort(figures.reasons, std::ranges::greater(),
+                             &std::pair<std::string, uint64_t>::second);
+    out.push_back(std::move(figures));
+  }
+  return out;
+}
+
 std::string TopText(const TopFrame& frame, const TopLayout& layout) {
   std::string text = Head(frame);
   if (layout.style.width > 0) text = Shortened(text, layout.style.width, Shorten::kEnd);
@@ -187,7 +181,12 @@ std::string TopText(const TopFrame& frame, const TopLayout& layout) {
   if (!frame.has_xen) {
     text += "no Xen on this host: what is shown is this Linux, its kernel and its processes\n";
   }
-  if (frame.trace != nullptr) {
+  if (!frame.note.empty()) {
+    text += (layout.style.width > 0 ? Shortened(frame.note, layout.style.width, Shorten::kEnd)
+                                    : frame.note) +
+            '\n';
+  }
+  if (!frame.domains.empty()) {
     Table domains = DomainTable(frame);
     // Functions take the rows that domains leave, and always some.
     constexpr size_t kOtherLines = 6;

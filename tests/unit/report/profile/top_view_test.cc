@@ -71,10 +71,11 @@ std::string Show(const analysis::AnalysisResult* trace, const ProfileReport* pro
   TopFrame frame;
   frame.recording = "web.xeno";
   frame.seconds = 2;
+  const auto name = [](DomainId domain) { return std::string(domain.value == 1 ? "web" : ""); };
   frame.trace = trace;
+  if (trace != nullptr) frame.domains = TopDomains(*trace, name);
   frame.profile = profile;
   frame.lost_samples = 7;
-  frame.domain_name = [](DomainId domain) { return domain.value == 1 ? "web" : ""; };
   return TopText(frame, layout);
 }
 
