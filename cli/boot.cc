@@ -54,13 +54,7 @@ void WarnOf(const guests::Boot& boot, const guests::KernelClock& clock, const st
                name, kernel.lost_begin ? ", those before the first phase" : "");
   }
   WarnOfDamage(name, kernel.faults);
-  if (clock.outside + clock.bad_answers > 0) {
-    fmt::print(stderr,
-               "xenoscope: {}: {} of {} kernel events, and {} of {} answers about its clock, "
-               "contradict the others: its clock was set, or it is not true\n",
-               name, clock.outside, clock.outside + clock.inside, clock.bad_answers,
-               clock.bad_answers + clock.answers);
-  }
+  WarnOfClock(name, clock);
 }
 
 // Returns the functions of each phase, by samples.
@@ -89,7 +83,7 @@ nlohmann::ordered_json Json(const guests::Boot& boot, const BootTrace& trace,
   json["end_tsc"] = boot.parts.back().when.end.value;
   json["boot_s"] = shown.clock.Seconds(boot.parts.back().when.end - boot.parts.front().when.begin);
   json["trace_bytes"] = trace.bytes();
-  json["clock"] = {{"offset", clock.offset},
+  json["clock"] = {{"offset", clock.epochs.front().offset},
                    {"width", WidthOf(clock)},
                    {"events_inside", clock.inside},
                    {"events_outside", clock.outside},
@@ -128,7 +122,7 @@ absl::Status ShowBoot(const Options& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const BootTrace trace,
                              BootTrace::Open(recording, domain, input.trace));
   auto phases =
-      guests::FindBootPhases(trace.kernel(), trace.clock.offset, trace.initcalls, options.until);
+      guests::FindBootPhases(trace.kernel(), trace.clock.Events(), trace.initcalls, options.until);
   if (!phases.ok()) return InContext(phases.status(), name);
   XENOSCOPE_ASSIGN_OR_RETURN(const guests::Boot boot,
                              guests::FollowBoot(domain, *std::move(phases), input.trace));

@@ -68,8 +68,9 @@ absl::StatusOr<BootTrace> BootTrace::Open(const recording::Recording& recording,
 }
 
 Cycles WidthOf(const guests::KernelClock& clock) {
-  return static_cast<uint64_t>(clock.ranges.back().max) -
-         static_cast<uint64_t>(clock.ranges.front().min);
+  Cycles width = 0;
+  for (const guests::ClockEpoch& epoch : clock.epochs) width = std::max(width, epoch.Width());
+  return width;
 }
 
 absl::StatusOr<DomainId> ChooseBooted(const recording::Recording& recording,

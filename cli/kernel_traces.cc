@@ -62,11 +62,26 @@ void WarnOfDamage(std::string_view name, const guests::KernelTraceFaults& faults
              name, faults.damaged_bytes, faults.malformed, faults.disordered);
 }
 
+void WarnOfClock(std::string_view name, const guests::KernelClock& clock) {
+  if (clock.epochs.size() > 1) {
+    fmt::print(stderr,
+               "xenoscope: {}: its clock was set {} time{}: each of its kernel's events has the "
+               "time by the clock that it had then\n",
+               name, clock.epochs.size() - 1, clock.epochs.size() > 2 ? "s" : "");
+  }
+  if (clock.bad_answers + clock.outside == 0) return;
+  fmt::print(stderr,
+             "xenoscope: {}: {} of {} kernel events, and {} of {} answers about its clock, "
+             "contradict the others: their times may be wrong\n",
+             name, clock.outside, clock.outside + clock.inside, clock.bad_answers,
+             clock.bad_answers + clock.answers);
+}
+
 std::vector<guests::ThreadStates> ThreadsOf(const KernelTraces& kernels) {
   std::vector<guests::ThreadStates> domains;
   domains.reserve(kernels.traces.size());
   for (size_t i = 0; i < kernels.traces.size(); ++i) {
-    domains.emplace_back(kernels.traces[i], kernels.clocks[i].offset);
+    domains.emplace_back(kernels.traces[i], kernels.clocks[i].Events());
   }
   return domains;
 }

@@ -31,6 +31,9 @@ absl::StatusOr<KernelTraces> OpenKernelTraces(const recording::Recording& record
 // anything is.
 void WarnOfDamage(std::string_view name, const guests::KernelTraceFaults& faults);
 
+// Says on stderr that the clock of the domain with this name was set, and what contradicts it.
+void WarnOfClock(std::string_view name, const guests::KernelClock& clock);
+
 // Returns the domains' threads before their first event. They point into `kernels`.
 std::vector<guests::ThreadStates> ThreadsOf(const KernelTraces& kernels);
 

@@ -85,20 +85,19 @@ void WarnOfFaults(const guests::ThreadStates& domain, const recording::Recording
   WarnOfDamage(name, domain.faults());
 }
 
-// Says on stderr what contradicts the clock that is used for a domain.
-void WarnOfClock(const guests::KernelClock& clock, const recording::RecordingInfo& info) {
-  if (clock.bad_answers + clock.outside == 0) return;
-  fmt::print(stderr,
-             "xenoscope: {}: {} of {} kernel events, and {} of {} answers about its clock, "
-             "contradict the others: its clock was set, or it is not true\n",
-             DomainLabel(clock.domain, info.NameOf(clock.domain)), clock.outside,
-             clock.outside + clock.inside, clock.bad_answers, clock.bad_answers + clock.answers);
-}
-
+// Returns the clock of a domain, with what contradicts it.
 nlohmann::ordered_json Json(const guests::KernelClock& clock) {
-  nlohmann::ordered_json json{{"offset", clock.offset}};
-  nlohmann::ordered_json& ranges = json["possible_offsets"] = nlohmann::ordered_json::array();
-  for (const correlate::OffsetRange& range : clock.ranges) ranges.push_back({range.min, range.max});
+  nlohmann::ordered_json json;
+  nlohmann::ordered_json& epochs = json["epochs"] = nlohmann::ordered_json::array();
+  for (const guests::ClockEpoch& epoch : clock.epochs) {
+    nlohmann::ordered_json ranges = nlohmann::ordered_json::array();
+    for (const correlate::OffsetRange& range : epoch.ranges) {
+      ranges.push_back({range.min, range.max});
+    }
+    epochs.push_back({{"set_before_tsc", epoch.set_before.value},
+                      {"offset", epoch.offset},
+                      {"possible_offsets", std::move(ranges)}});
+  }
   json["answers"] = clock.answers;
   json["contradicting_answers"] = clock.bad_answers;
   json["events_inside"] = clock.inside;
@@ -167,7 +166,10 @@ absl::Status ShowThreads(const Options& options) {
   if (kernels.traces.empty()) {
     return NotFoundError("{} has no kernel's events: record with --threads", recording.path());
   }
-  for (const guests::KernelClock& clock : kernels.clocks) WarnOfClock(clock, recording.info());
+  for (const guests::KernelClock& clock : kernels.clocks) {
+    const DomainId id = clock.domain;
+    WarnOfClock(DomainLabel(id, recording.info().NameOf(id)), clock);
+  }
   if (!options.path.empty()) return ShowPath(options, recording, input, kernels);
   std::vector<guests::ThreadStates> domains = ThreadsOf(kernels);
   XENOSCOPE_RETURN_IF_ERROR(guests::FollowThreads(domains, input ? &input->trace : nullptr));

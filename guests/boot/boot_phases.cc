@@ -26,13 +26,13 @@ bool Covers(std::string_view event, std::string_view own) {
 
 class Finder {
  public:
-  Finder(int64_t offset, std::span<const Initcall> initcalls, std::string_view until)
-      : offset_(offset), initcalls_(initcalls), until_(until) {}
+  Finder(std::span<const Initcall> initcalls, std::string_view until)
+      : initcalls_(initcalls), until_(until) {}
 
   // Takes the next event in the order of time. False: the boot has ended.
   bool Take(const CpuCursor& cursor) {
     const KernelEvent& event = cursor.event();
-    const Tsc at = std::max(Tsc{event.tsc - static_cast<uint64_t>(offset_)}, boot_.end);
+    const Tsc at = std::max(cursor.at(), boot_.end);
     if (boot_.cpus.empty()) {  // the first one
       boot_.lost_begin = cursor.after_loss();
       if (event.kind != KernelEventKind::kInitcallLevel) {
@@ -167,7 +167,6 @@ class Finder {
     return !reached;
   }
 
-  int64_t offset_;
   std::span<const Initcall> initcalls_;
   std::string_view until_;
   BootPhases boot_;
@@ -180,14 +179,14 @@ class Finder {
 
 }  // namespace
 
-absl::StatusOr<BootPhases> FindBootPhases(const KernelTrace& trace, int64_t offset,
+absl::StatusOr<BootPhases> FindBootPhases(const KernelTrace& trace, const EventClock& clock,
                                           std::span<const Initcall> initcalls,
                                           std::string_view until) {
   std::vector<CpuCursor> cursors;
   cursors.reserve(trace.cpus());
-  for (size_t cpu = 0; cpu < trace.cpus(); ++cpu) cursors.emplace_back(trace, cpu);
+  for (size_t cpu = 0; cpu < trace.cpus(); ++cpu) cursors.emplace_back(trace, cpu, clock);
   const auto is_later = [](const CpuCursor* a, const CpuCursor* b) {
-    if (a->event().tsc != b->event().tsc) return a->event().tsc > b->event().tsc;
+    if (a->at() != b->at()) return a->at() > b->at();
     return a->cpu() > b->cpu();
   };
   std::vector<CpuCursor*> heap;
@@ -196,7 +195,7 @@ absl::StatusOr<BootPhases> FindBootPhases(const KernelTrace& trace, int64_t offs
     if (cursor.Next()) heap.push_back(&cursor);
   }
   std::ranges::make_heap(heap, is_later);
-  Finder finder(offset, initcalls, until);
+  Finder finder(initcalls, until);
   bool goes_on = true;
   while (goes_on && !heap.empty()) {
     std::ranges::pop_heap(heap, is_later);

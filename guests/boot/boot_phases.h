@@ -65,11 +65,11 @@ struct BootPhases {
   static constexpr size_t kMaxName = 64;
 };
 
-// Finds the phases. `offset` is the guest's TSC minus the host's. `initcalls` are the kernel's, by
+// Finds the phases. `initcalls` are the kernel's, by
 // address; without them the levels are those that events name. The boot ends with the last event,
 // or where a thread first executes the program `until`, a path or the last part of one. Errors
 // (NotFound): there are no events of initcalls; nothing executed `until`. O(events * log CPUs).
-absl::StatusOr<BootPhases> FindBootPhases(const KernelTrace& trace, int64_t offset,
+absl::StatusOr<BootPhases> FindBootPhases(const KernelTrace& trace, const EventClock& clock,
                                           std::span<const Initcall> initcalls,
                                           std::string_view until);
 

@@ -2,7 +2,9 @@
 //
 // An answer of the domain's agent bounds it: the guest read its TSC between two readings of the
 // host's. Each event of its kernel bounds it further: it was written while its vCPU ran, of an HVM
-// guest between a VMENTRY and the next VMEXIT (docs/method.md, section 1.2).
+// guest between a VMENTRY and the next VMEXIT (docs/method.md, section 1.2). Where the guest sets
+// its TSC a new epoch begins: two answers show that, and events in which part of the trace each
+// CPU's events are.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +18,33 @@
 
 namespace xenoscope::guests {
 
-struct KernelClock {
-  DomainId domain;
+// A part of the trace in which one offset of guest TSC - host TSC, in cycles, explains the events.
+struct ClockEpoch {
   std::vector<correlate::OffsetRange> ranges;  // the possible offsets, ascending
   // The offset that is used, one of these: 0 if that is possible, else the middle of the widest.
   int64_t offset = 0;
-  uint64_t answers = 0;      // of the agent, that agree
-  uint64_t bad_answers = 0;  // that no offset of the others explains
-  uint64_t inside = 0;       // events that agree: with `offset`, their vCPU ran
-  uint64_t outside = 0;      // events that no offset of the others explains
-  uint64_t untraced = 0;     // events before or behind Xen's trace of their vCPU
+  // The first answer of the agent in it came before this instant of the host's TSC; 0: the first
+  // epoch.
+  Tsc set_before;
+  std::vector<uint64_t> first_events;  // as EventClock::Part's
+
+  // Returns the cycles between the least and the greatest possible offset.
+  [[nodiscard]] Cycles Width() const {
+    return static_cast<uint64_t>(ranges.back().max) - static_cast<uint64_t>(ranges.front().min);
+  }
+};
+
+struct KernelClock {
+  DomainId domain;
+  std::vector<ClockEpoch> epochs;  // in the order of time; the guest's TSC was set between two
+  uint64_t answers = 0;            // of the agent, that agree
+  uint64_t bad_answers = 0;        // that no offset of the others explains
+  uint64_t inside = 0;             // events that agree: with their epoch's offset, their vCPU ran
+  uint64_t outside = 0;            // events that no offset of the others explains
+  uint64_t untraced = 0;           // events before or behind Xen's trace of their vCPU
+
+  // Returns how events' times become the host's.
+  [[nodiscard]] EventClock Events() const;
 };
 
 // Returns the clocks of the traces' domains. Dom0's is the host's; its events are held against it

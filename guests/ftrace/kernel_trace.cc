@@ -39,6 +39,7 @@ absl::StatusOr<std::optional<KernelTrace>> KernelTrace::Open(Bytes file, DomainI
     if (trace.pages_.size() <= header.vcpu) trace.pages_.resize(header.vcpu + size_t{1});
     trace.pages_[header.vcpu].push_back(chunk->entries);
   }
+  trace.clock_.Finish();
   if (!page_size) return std::nullopt;
   XENOSCOPE_ASSIGN_OR_RETURN(trace.formats_, ParseFormats(formats));
   XENOSCOPE_ASSIGN_OR_RETURN(trace.decoder_, EventDecoder::Create(trace.formats_));
@@ -50,22 +51,63 @@ absl::StatusOr<std::optional<KernelTrace>> KernelTrace::Open(Bytes file, DomainI
   return trace;
 }
 
+namespace {
+
+// Narrows the epoch by an answer that agrees with it.
+bool Narrow(AnsweredEpoch& epoch, Tsc before, uint64_t guest, Tsc after) {
+  const auto min = static_cast<int64_t>(guest - after.value);
+  const auto max = static_cast<int64_t>(guest - before.value);
+  const correlate::OffsetRange both{std::max(epoch.offset.min, min),
+                                    std::min(epoch.offset.max, max)};
+  if (min > max || both.min > both.max) return false;
+  epoch.offset = both;
+  if (epoch.answers++ == 0) epoch.set_before = after;
+  epoch.set_after = before;
+  return true;
+}
+
+}  // namespace
+
+void AnsweredClock::Add(Tsc before, uint64_t guest, Tsc after) {
+  if (after < before) {
+    ++bad_answers;
+    return;
+  }
+  if (epochs.empty()) epochs.emplace_back();
+  if (Narrow(epochs.back(), before, guest, after)) {
+    ++answers;
+    Finish();  // the answers between were exceptions
+    return;
+  }
+  if (epochs.size() == kMaxEpochs) {
+    ++bad_answers;
+    return;
+  }
+  if (next_ && Narrow(*next_, before, guest, after)) {
+    answers += next_->answers;
+    epochs.push_back(*std::exchange(next_, std::nullopt));
+    return;
+  }
+  Finish();
+  next_.emplace();
+  if (!Narrow(*next_, before, guest, after)) {
+    next_.reset();
+    ++bad_answers;
+  }
+}
+
+void AnsweredClock::Finish() {
+  if (next_) bad_answers += next_->answers;
+  next_.reset();
+}
+
 void KernelTrace::AddAnswers(Bytes entries, uint32_t entry_size) {
   for (; entries.size() >= entry_size; entries = entries.subspan(entry_size)) {
     const auto answer = Load<recording::ClockAnswer>(entries, 0);
-    if (!answer || answer->after < answer->before) {
-      ++clock_.bad_answers;
-      continue;
-    }
-    const auto min = static_cast<int64_t>(answer->guest - answer->after);
-    const auto max = static_cast<int64_t>(answer->guest - answer->before);
-    const correlate::OffsetRange both{std::max(clock_.offset.min, min),
-                                      std::min(clock_.offset.max, max)};
-    if (min > max || both.min > both.max) {
-      ++clock_.bad_answers;
+    if (answer) {
+      clock_.Add(Tsc{answer->before}, answer->guest, Tsc{answer->after});
     } else {
-      clock_.offset = both;
-      ++clock_.answers;
+      ++clock_.bad_answers;
     }
   }
 }
@@ -84,6 +126,13 @@ absl::Status KernelTrace::ReadThreads(Bytes file, DomainId written_as) {
   return absl::OkStatus();
 }
 
+CpuCursor::CpuCursor(const KernelTrace& trace, size_t cpu, const EventClock& clock)
+    : CpuCursor(trace, cpu) {
+  for (const EventClock::Part& part : clock.parts) {
+    clock_.push_back({part.first_events.empty() ? 0 : part.first_events[cpu], part.offset});
+  }
+}
+
 bool CpuCursor::NextPage() {
   faults_.damaged_bytes += reader_.damaged_bytes();
   const std::vector<Bytes>& runs = trace_->PagesOf(cpu_);
@@ -99,26 +148,38 @@ bool CpuCursor::NextPage() {
 }
 
 bool CpuCursor::Next() {
-  const uint64_t before = event_.tsc;
-  RawEvent raw;
-  while (true) {
-    while (!reader_.Next(raw)) {
-      if (!NextPage()) {
-        reader_ = PageReader(Bytes(), trace_->formats().page);
-        return false;
-      }
+  while (NextOfAll()) {
+    if (is_known_) return true;
+    loss_pending_ = after_loss_;  // the next event that is known comes after the loss, too
+  }
+  return false;
+}
+
+bool CpuCursor::NextOfAll() {
+  while (!reader_.Next(raw_)) {
+    if (!NextPage()) {
+      reader_ = PageReader(Bytes(), trace_->formats().page);
+      return false;
     }
-    ++events_;
-    bool malformed = false;
-    if (trace_->decoder().Decode(raw, event_, malformed)) break;
-    faults_.malformed += malformed ? 1 : 0;
   }
-  if (event_.tsc < before) {
-    ++faults_.disordered;
-    event_.tsc = before;
-  }
+  ++events_;
+  bool malformed = false;
+  is_known_ = trace_->decoder().Decode(raw_, event_, malformed);
+  faults_.malformed += malformed ? 1 : 0;
+  SetTime();
   after_loss_ = std::exchange(loss_pending_, false);
   return true;
+}
+
+void CpuCursor::SetTime() {
+  if (clock_.empty()) {
+    at_ = Tsc{raw_.tsc};
+    return;
+  }
+  while (part_ + 1 < clock_.size() && events_ >= clock_[part_ + 1].first_event) ++part_;
+  const Tsc at{raw_.tsc - static_cast<uint64_t>(clock_[part_].offset)};
+  if (at < at_) ++faults_.disordered;
+  at_ = std::max(at_, at);
 }
 
 }  // namespace xenoscope::guests

@@ -32,13 +32,46 @@ struct InitialCgroup {
   std::string_view path;
 };
 
-// What a domain's agent answered about its TSC.
-struct AnsweredClock {
-  // The offsets of guest TSC - host TSC that all answers but the bad ones allow.
+// A part of the recording in which one offset of guest TSC - host TSC explains the answers of the
+// domain's agent. Between two of these the guest's TSC was set.
+struct AnsweredEpoch {
   correlate::OffsetRange offset{std::numeric_limits<int64_t>::min(),
                                 std::numeric_limits<int64_t>::max()};
   uint64_t answers = 0;
-  uint64_t bad_answers = 0;  // that contradict those before
+  Tsc set_before;  // it was set before this instant of the host's TSC
+  Tsc set_after;   // it was set again after this one
+};
+
+// What a domain's agent answered about its TSC.
+struct AnsweredClock {
+  std::vector<AnsweredEpoch> epochs;  // in the order of time
+  uint64_t answers = 0;               // that an epoch explains
+  uint64_t bad_answers = 0;           // that contradict those before
+
+  // Two answers that agree with each other and not with the epoch begin a new one.
+  void Add(Tsc before, uint64_t guest, Tsc after);
+  // Takes what has not begun an epoch for bad.
+  void Finish();
+
+  // Epochs that are told apart; answers that would begin another one are bad.
+  static constexpr size_t kMaxEpochs = 64;
+
+ private:
+  std::optional<AnsweredEpoch> next_;
+};
+
+// How the times of a domain's events become the host's: guest TSC - host TSC, in parts of the
+// trace.
+struct EventClock {
+  struct Part {
+    int64_t offset = 0;
+    // By CPU: the number of the first event of the part, from 1. Empty: it has all events.
+    std::vector<uint64_t> first_events;
+  };
+  std::vector<Part> parts;  // in the order of time
+
+  // One offset holds for all events.
+  static EventClock Fixed(int64_t offset) { return {{{.offset = offset, .first_events = {}}}}; }
 };
 
 // What could not be read. Nothing is passed over without being counted.
@@ -86,16 +119,26 @@ class KernelTrace {
   std::vector<std::vector<Bytes>> pages_;  // by CPU
 };
 
-// Follows one CPU's events in the order of the buffer, in which times do not go back.
+// Follows one CPU's events in the order of the buffer.
 class CpuCursor {
  public:
+  // `clock` makes the events' times the host's, which do not go back.
+  CpuCursor(const KernelTrace& trace, size_t cpu, const EventClock& clock);
+  // Times are the guest's.
   CpuCursor(const KernelTrace& trace, size_t cpu)
       : trace_(&trace), cpu_(static_cast<uint32_t>(cpu)), reader_(Bytes(), trace.formats().page) {}
 
   // Goes to the next event that the decoder knows. False: there is none.
   bool Next();
+  // Goes to the next event. Of one that the decoder does not know, event() says nothing.
+  bool NextOfAll();
 
+  // Returns the event; its `tsc` is of the guest's clock.
   [[nodiscard]] const KernelEvent& event() const { return event_; }
+  // Returns the time of the event.
+  [[nodiscard]] Tsc at() const { return at_; }
+  // Returns the bytes of the event, which begin with the number of its format.
+  [[nodiscard]] Bytes data() const { return raw_.data; }
   // Whether events between the one before and this one were lost.
   [[nodiscard]] bool after_loss() const { return after_loss_; }
   [[nodiscard]] uint32_t cpu() const { return cpu_; }
@@ -105,13 +148,25 @@ class CpuCursor {
 
  private:
   bool NextPage();
+  void SetTime();
+
+  // From this event on, numbered from 1, the guest's TSC is so far from the host's.
+  struct ClockPart {
+    uint64_t first_event = 0;
+    int64_t offset = 0;
+  };
 
   const KernelTrace* trace_;
   uint32_t cpu_;
-  size_t run_ = 0;  // index of the run of pages
-  Bytes rest_;      // pages of the run that were not begun yet
+  std::vector<ClockPart> clock_;  // none: times are the guest's
+  size_t part_ = 0;               // of the clock
+  size_t run_ = 0;                // index of the run of pages
+  Bytes rest_;                    // pages of the run that were not begun yet
   PageReader reader_;
+  RawEvent raw_;
   KernelEvent event_;
+  bool is_known_ = false;  // event_ is decoded
+  Tsc at_;
   bool after_loss_ = false;
   bool loss_pending_ = false;
   uint64_t events_ = 0;

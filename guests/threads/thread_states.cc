@@ -13,15 +13,14 @@ constexpr uint64_t kCloneThread = 0x10000;  // CLONE_THREAD of clone(2)
 constexpr Tsc kNever{std::numeric_limits<uint64_t>::max()};
 
 bool IsLater(const CpuCursor* a, const CpuCursor* b) {
-  if (a->event().tsc != b->event().tsc) return a->event().tsc > b->event().tsc;
+  if (a->at() != b->at()) return a->at() > b->at();
   return a->cpu() > b->cpu();
 }
 
 }  // namespace
 
-ThreadStates::ThreadStates(const KernelTrace& trace, int64_t offset)
+ThreadStates::ThreadStates(const KernelTrace& trace, const EventClock& clock)
     : trace_(&trace),
-      offset_(offset),
       xen_times_(trace.cpus()),
       histories_(trace.cpus()),
       idle_(trace.cpus(), kNone),
@@ -38,7 +37,7 @@ ThreadStates::ThreadStates(const KernelTrace& trace, int64_t offset)
   }
   cursors_.reserve(trace.cpus());
   for (size_t cpu = 0; cpu < trace.cpus(); ++cpu) {
-    CpuCursor& cursor = cursors_.emplace_back(trace, cpu);
+    CpuCursor& cursor = cursors_.emplace_back(trace, cpu, clock);
     if (cursor.Next()) heap_.push_back(&cursor);
   }
   std::ranges::make_heap(heap_, IsLater);
@@ -77,14 +76,12 @@ size_t ThreadStates::OnCpu(uint32_t cpu, uint32_t tid) {
   return idle_[cpu];
 }
 
-Tsc ThreadStates::next() const {
-  return heap_.empty() ? kNever : HostTime(heap_.front()->event().tsc);
-}
+Tsc ThreadStates::next() const { return heap_.empty() ? kNever : heap_.front()->at(); }
 
 void ThreadStates::Take(const VcpuState& state) {
   CpuCursor& cursor = *heap_.front();
   const KernelEvent& event = cursor.event();
-  const Tsc at = std::max(HostTime(event.tsc), last_);
+  const Tsc at = std::max(cursor.at(), last_);
   last_ = at;
   if (cursor.after_loss()) ++losses_;  // what changed since the loss began is not known, either
   if (!begun_) Begin(at);

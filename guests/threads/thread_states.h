@@ -80,8 +80,8 @@ struct GuestVcpu {
 
 class ThreadStates {
  public:
-  // `offset` is the guest's TSC minus the host's, in cycles. `trace` outlives this.
-  ThreadStates(const KernelTrace& trace, int64_t offset);
+  // `trace` outlives this.
+  ThreadStates(const KernelTrace& trace, const EventClock& clock);
   // Not copied: it points into itself.
   ThreadStates(ThreadStates&&) = default;
   ThreadStates& operator=(ThreadStates&&) = default;
@@ -167,9 +167,6 @@ class ThreadStates {
     bool in_softirq = false;
   };
 
-  [[nodiscard]] Tsc HostTime(uint64_t tsc) const {
-    return Tsc{tsc - static_cast<uint64_t>(offset_)};
-  }
   size_t ThreadOf(uint32_t tid);
   size_t NewThread(uint32_t tid, size_t process, std::string_view name);
   size_t ProcessOf(uint32_t pid);
@@ -201,7 +198,6 @@ class ThreadStates {
   [[nodiscard]] absl::Status CheckInXen() const;
 
   const KernelTrace* trace_;
-  int64_t offset_;
   ThreadObserver* observer_ = nullptr;
   std::vector<CpuCursor> cursors_;  // by CPU
   std::vector<CpuCursor*> heap_;    // those with an event, the earliest first

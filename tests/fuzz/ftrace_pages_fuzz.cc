@@ -74,10 +74,12 @@ void CheckClock(const guests::KernelTrace& kernel) {
     const auto* const xen = with_trace ? &Xen() : nullptr;
     const guests::KernelClock clock = guests::FindKernelClocks(all, xen).at(0);
     if (clock.inside + clock.outside + clock.untraced != events) std::abort();
-    const bool is_possible = std::ranges::any_of(clock.ranges, [&clock](const auto& range) {
-      return range.min <= clock.offset && clock.offset <= range.max;
-    });
-    if (!is_possible) std::abort();
+    for (const guests::ClockEpoch& epoch : clock.epochs) {
+      const bool is_possible = std::ranges::any_of(epoch.ranges, [&epoch](const auto& range) {
+        return range.min <= epoch.offset && epoch.offset <= range.max;
+      });
+      if (!is_possible) std::abort();
+    }
   }
 }
 
@@ -109,7 +111,7 @@ void CheckPaths(const guests::PathFinder& finder, xenoscope::TscRange range, siz
 
 // The phases of a boot are in the order of time, and their times add up.
 void CheckBoot(const guests::KernelTrace& kernel) {
-  auto phases = guests::FindBootPhases(kernel, 0, {}, "");
+  auto phases = guests::FindBootPhases(kernel, guests::EventClock::Fixed(0), {}, "");
   if (!phases.ok()) return;
   const auto boot = guests::FollowBoot(kGuest, *std::move(phases), Xen());
   if (!boot.ok()) std::abort();
@@ -150,7 +152,7 @@ void FollowThreads(Bytes formats, Bytes page, uint32_t page_size) {
   CheckClock(**trace);
   CheckBoot(**trace);
   std::vector<guests::ThreadStates> domains;
-  domains.emplace_back(**trace, 0);
+  domains.emplace_back(**trace, guests::EventClock::Fixed(0));
   const xenoscope::TscRange range{xenoscope::Tsc{600}, xenoscope::Tsc{20'000}};
   guests::PathFinder finder(kGuest, range);
   domains[0].SetObserver(&finder);

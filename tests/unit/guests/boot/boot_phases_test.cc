@@ -30,7 +30,7 @@ class BootPhasesTest : public testing::Test {
   BootPhasesTest() { kernel_.writer().AppendTraceFormats(kDom0, kBootFormats); }
 
   absl::StatusOr<BootPhases> Find(std::string_view until = "") {
-    return FindBootPhases(kernel_.Open(), offset_, initcalls_, until);
+    return FindBootPhases(kernel_.Open(), EventClock::Fixed(offset_), initcalls_, until);
   }
   // "core 2100-2210", a phase each.
   std::vector<std::string> Phases(std::string_view until = "") {

@@ -61,7 +61,7 @@ class BootTest : public testing::Test {
                         .Page());
   }
   Boot Follow(const trace::TraceBuilder& bytes = Xen()) {
-    auto phases = FindBootPhases(kernel_.Open(), 0, {}, "");
+    auto phases = FindBootPhases(kernel_.Open(), EventClock::Fixed(0), {}, "");
     EXPECT_TRUE(phases.ok()) << phases.status();
     const auto xen = trace::TraceFile::FromBytes(bytes.bytes(), "test");
     EXPECT_TRUE(xen.ok()) << xen.status();

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <vector>
 
 #include "recording/sample_format.h"
@@ -34,6 +35,11 @@ trace::TraceBuilder Xen() {
   return xen;
 }
 
+std::vector<OffsetRange> RangesOf(const KernelClock& clock) {
+  EXPECT_EQ(clock.epochs.size(), 1U);
+  return clock.epochs.at(0).ranges;
+}
+
 class KernelClockTest : public testing::Test {
  protected:
   // The agent's TSC was `guest` between the host's `before` and `after`.
@@ -56,8 +62,8 @@ TEST_F(KernelClockTest, AnswersAloneBoundIt) {
   Answer(1000, 9'000'500, 1400);
   Answer(2000, 9'001'900, 2900);
   const KernelClock clock = Find(/*with_trace=*/false);
-  EXPECT_THAT(clock.ranges, ElementsAre(OffsetRange{8'999'100, 8'999'500}));
-  EXPECT_EQ(clock.offset, 8'999'300);
+  EXPECT_THAT(RangesOf(clock), ElementsAre(OffsetRange{8'999'100, 8'999'500}));
+  EXPECT_EQ(clock.epochs.at(0).offset, 8'999'300);
   EXPECT_EQ(clock.answers, 2U);
   EXPECT_EQ(clock.untraced, 1U);
 }
@@ -72,8 +78,8 @@ TEST_F(KernelClockTest, EventsAreInTheGuest) {
                       .Switch(1800, 8, 1, 7, "web")  // 1,003,700: [999,700, 1,000,500]
                       .Page());
   const KernelClock clock = Find();
-  EXPECT_THAT(clock.ranges, ElementsAre(OffsetRange{999'900, 1'000'000}));
-  EXPECT_EQ(clock.offset, 999'950);
+  EXPECT_THAT(RangesOf(clock), ElementsAre(OffsetRange{999'900, 1'000'000}));
+  EXPECT_EQ(clock.epochs.at(0).offset, 999'950);
   EXPECT_EQ(clock.inside, 3U);
   EXPECT_EQ(clock.outside + clock.untraced, 0U);
 }
@@ -88,7 +94,7 @@ TEST_F(KernelClockTest, CountsEventsThatContradict) {
                       .Switch(5000, 8, 1, 7, "web")  // behind its end
                       .Page());
   const KernelClock clock = Find();
-  EXPECT_EQ(clock.offset, 0);
+  EXPECT_EQ(clock.epochs.at(0).offset, 0);
   EXPECT_EQ(clock.inside, 2U);
   EXPECT_EQ(clock.outside, 1U);
   EXPECT_EQ(clock.untraced, 2U);
@@ -102,7 +108,73 @@ TEST_F(KernelClockTest, CountsAnswersThatContradict) {
   const KernelClock clock = Find();
   EXPECT_EQ(clock.answers, 1U);
   EXPECT_EQ(clock.bad_answers, 2U);
-  EXPECT_EQ(clock.offset, 0);
+  EXPECT_EQ(clock.epochs.at(0).offset, 0);
+}
+
+// Returns the times of the CPU's events, as the host's.
+std::vector<uint64_t> TimesOf(const KernelTrace& trace, const KernelClock& clock) {
+  std::vector<uint64_t> times;
+  CpuCursor cursor(trace, 0, clock.Events());
+  while (cursor.Next()) times.push_back(cursor.at().value);
+  EXPECT_EQ(cursor.faults().disordered, 0U);
+  return times;
+}
+
+// Between 2600 and 2900 the guest set its TSC, which had been the host's, 700 back, or a million
+// forward. The event after that was the first one of the new clock: with the old one it would have
+// been in an exit, or long after the answers that show the new one.
+TEST_F(KernelClockTest, AnEpochBeginsWhereTheGuestSetItsTsc) {
+  for (const int64_t by : {int64_t{-700}, int64_t{1'000'000}}) {
+    RecordedKernel kernel(kD1);
+    const auto answer = [&kernel](uint64_t before, uint64_t guest, uint64_t after) {
+      const recording::ClockAnswer given{before, guest, after};
+      kernel.writer().AppendClockAnswers(kD1, {&given, 1});
+    };
+    const auto set = [by](uint64_t host) { return host + static_cast<uint64_t>(by); };
+    answer(1000, 1300, 1400);
+    answer(2600, 2650, 2700);
+    answer(2900, set(2950), 3000);
+    answer(3500, set(3600), 3650);
+    kernel.Page(0, PageBuilder(1500).Switch(0, 0, 0, 7, "web").Switch(1100, 7, 1, 8, "db").Page());
+    kernel.Page(0,
+                PageBuilder(set(2950)).Switch(0, 8, 1, 7, "web").Switch(900, 7, 1, 8, "db").Page());
+    const trace::TraceBuilder bytes = Xen();
+    const auto xen = trace::TraceFile::FromBytes(bytes.bytes(), "test");
+    ASSERT_TRUE(xen.ok()) << xen.status();
+    const KernelTrace* const trace = &kernel.Open();
+    const KernelClock clock = FindKernelClocks({&trace, 1}, &*xen).at(0);
+    ASSERT_EQ(clock.epochs.size(), 2U);
+    EXPECT_EQ(clock.epochs[0].offset, 0);
+    EXPECT_EQ(clock.epochs[1].set_before, Tsc{3000});
+    EXPECT_EQ(clock.answers, 4U);
+    EXPECT_EQ(clock.bad_answers, 0U);
+    EXPECT_EQ(clock.inside, 4U);
+    EXPECT_THAT(clock.epochs[1].first_events, ElementsAre(3U));
+    const auto width = static_cast<int64_t>(clock.epochs[1].Width());
+    EXPECT_LE(width, 100);
+    const int64_t error = by - clock.epochs[1].offset;
+    EXPECT_LE(std::abs(error), width);
+    EXPECT_THAT(TimesOf(*trace, clock),
+                ElementsAre(1500U, 2600U, 2950U + static_cast<uint64_t>(error),
+                            3850U + static_cast<uint64_t>(error)));
+  }
+}
+
+// One answer that contradicts is an exception; a guest cannot begin epochs without end.
+TEST_F(KernelClockTest, EpochsAreOfTwoAnswersAndLimited) {
+  kernel_.Page(0, PageBuilder(1500).Switch(0, 0, 0, 7, "web").Page());
+  Answer(1000, 1000, 1000);
+  Answer(2000, 9000, 2000);
+  Answer(3000, 3000, 3000);
+  for (uint64_t i = 0; i < 2 * AnsweredClock::kMaxEpochs; ++i) {
+    const uint64_t at = 4000 + i * 100;
+    Answer(at, at + (i + 1) * 1'000'000, at);
+    Answer(at + 50, at + 50 + (i + 1) * 1'000'000, at + 50);
+  }
+  const KernelClock clock = Find();
+  EXPECT_EQ(clock.epochs.size(), AnsweredClock::kMaxEpochs);
+  EXPECT_EQ(clock.answers + clock.bad_answers, 3 + 4 * AnsweredClock::kMaxEpochs);
+  EXPECT_EQ(clock.answers, 2 * AnsweredClock::kMaxEpochs);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ constexpr uint64_t kSleep = 1;
 
 // "7 sleeping 10-20", with a mark for each wait that it is part of; states without Xen's trace.
 std::vector<std::string> PathOf(RecordedKernel& kernel, uint32_t tid, TscRange range) {
-  ThreadStates states(kernel.Open(), 0);
+  ThreadStates states(kernel.Open(), EventClock::Fixed(0));
   PathFinder finder(kDom0, range);
   states.SetObserver(&finder);
   EXPECT_TRUE(FollowThreads({&states, 1}, nullptr).ok());

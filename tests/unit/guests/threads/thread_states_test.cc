@@ -63,7 +63,7 @@ class Followed {
     return *this;
   }
   Followed& Run(const trace::TraceFile* xen = nullptr) {
-    states_.emplace(kernel_.Open(), 0);
+    states_.emplace(kernel_.Open(), EventClock::Fixed(0));
     const absl::Status status = FollowThreads({&*states_, 1}, xen);
     EXPECT_TRUE(status.ok()) << status;
     return *this;
@@ -235,8 +235,8 @@ TEST(FollowThreads, CulpritsAreThreadsOfTheDomainThatRan) {
                     .Waking(25, 22, 21, "a")
                     .Page());
   std::vector<ThreadStates> domains;
-  domains.emplace_back(dom0.Open(), 0);
-  domains.emplace_back(guest.Open(), 0);
+  domains.emplace_back(dom0.Open(), EventClock::Fixed(0));
+  domains.emplace_back(guest.Open(), EventClock::Fixed(0));
   ASSERT_TRUE(FollowThreads(domains, &*xen).ok());
   EXPECT_THAT(WaitsOf(domains[0], domains),
               UnorderedElementsAre("8 stolen 5 by Xen: d1 -", "8 stolen 25 by Xen: d1 21",

@@ -21,7 +21,7 @@ constexpr uint64_t kSleep = 1;
 
 ThreadSwitches SwitchesOf(RecordedKernel& kernel) {
   std::vector<ThreadStates> domains;
-  domains.emplace_back(kernel.Open(), 0);
+  domains.emplace_back(kernel.Open(), EventClock::Fixed(0));
   return ThreadSwitches(std::move(domains));
 }
 

@@ -42,7 +42,7 @@ std::string Line(uint32_t tid, const XenTime& time) {
 std::vector<std::string> InXen(RecordedKernel& kernel, const trace::TraceBuilder& bytes) {
   const auto xen = trace::TraceFile::FromBytes(bytes.bytes(), "test");
   EXPECT_TRUE(xen.ok()) << xen.status();
-  ThreadStates states(kernel.Open(), 0);
+  ThreadStates states(kernel.Open(), EventClock::Fixed(0));
   const absl::Status status = FollowThreads({&states, 1}, &*xen);
   EXPECT_TRUE(status.ok()) << status;
   std::vector<std::string> lines;

@@ -159,7 +159,7 @@ Decoded Write(RecordedKernel& kernel, const trace::TraceBuilder& trace) {
   const auto xen = trace::TraceFile::FromBytes(trace.bytes(), "test");
   EXPECT_TRUE(xen.ok()) << xen.status();
   const guests::KernelTrace& events = kernel.Open();
-  guests::ThreadStates named(events, 0);
+  guests::ThreadStates named(events, guests::EventClock::Fixed(0));
   EXPECT_TRUE(guests::FollowThreads({&named, 1}, &*xen).ok());
   std::string bytes;
   const Clock clock{1'000'000'000, ClockSource::kGiven};
@@ -171,7 +171,7 @@ Decoded Write(RecordedKernel& kernel, const trace::TraceBuilder& trace) {
   PerfettoThreads threads(
       {&named, 1}, packets, [](DomainId) { return std::string("web1"); },
       [](VcpuRef) { return kVcpuTrack; });
-  guests::ThreadStates shown(events, 0);
+  guests::ThreadStates shown(events, guests::EventClock::Fixed(0));
   shown.SetObserver(&threads);
   EXPECT_TRUE(guests::FollowThreads({&shown, 1}, &*xen).ok());
   threads.Finish();
