@@ -77,7 +77,7 @@ void AddPrune(Command program, CommandAction& run) {
           "Remove nothing, but make one slice of each host's slices that begin in the same "
           "interval "
           "of this length, such as 1h: they need less space, and times within it cannot be chosen "
-          "any more. SQLite only")
+          "any more")
       .ValueName("TIME")
       .Excludes("--domain");
   AddSliceOptions(command, options->store);

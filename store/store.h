@@ -63,8 +63,8 @@ class Store {
   // sums add up to those of one: they have one clock and one period. Shares and intervals of the
   // joined time stay as they were. Slices that are pushed again count once, as before. A question
   // of a time that begins within a joined slice does not have it. Returns the number of slices that
-  // were joined, and of those that became of them. Errors: Unimplemented by a store that adds sums
-  // up itself. O(store).
+  // were joined, and of those that became of them. Errors: FailedPrecondition where the slices are
+  // kept by other stores. O(store).
   struct Joined {
     uint64_t from = 0;
     uint64_t to = 0;

@@ -1,7 +1,6 @@
 #include "store/clickhouse/clickhouse_store.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -11,7 +10,9 @@
 #include "absl/time/clock.h"
 #include "base/error.h"
 #include "store/bounded_text.h"
+#include "store/clickhouse/conditions.h"
 #include "store/clickhouse/group_reader.h"
+#include "store/clickhouse/slice_join.h"
 #include "store/clickhouse/sum_columns.h"
 #include "store/known_slice.h"
 
@@ -21,58 +22,7 @@ namespace {
 // Functions of files. Its name ends with the version of its columns.
 constexpr std::string_view kFunctionTable = "functions_1";
 
-// A text of SQL.
-std::string Quoted(std::string_view text) {
-  std::string quoted = "'";
-  for (const char c : text) {
-    if (c == '\'' || c == '\\') quoted += '\\';
-    quoted += c;
-  }
-  return quoted + "'";
-}
-
-// The condition that rows are of the selected slices.
-std::string Where(const Selection& selection) {
-  std::string where = fmt::format("begin_ns >= {} AND begin_ns < {}",
-                                  std::max<int64_t>(selection.since_ns, 0), selection.until_ns);
-  if (!selection.event.empty()) where += " AND event = " + Quoted(selection.event);
-  if (!selection.hosts.empty()) {
-    std::vector<std::string> hosts;
-    for (const std::string& host : selection.hosts) hosts.push_back(Quoted(host));
-    where += fmt::format(" AND host IN ({})", fmt::join(hosts, ", "));
-  }
-  return where;
-}
-
-// The same, without the second one of slices that were pushed twice at the same time.
-std::string WhereOnce(const Selection& selection) {
-  const std::string where = Where(selection);
-  return fmt::format(
-      "{0} AND push GLOBAL IN (SELECT min(push) FROM {1} WHERE kind = 'slice' AND {0} GROUP BY "
-      "event, host, begin_ns)",
-      where, kSumTable);
-}
-
-SliceHead ReadHead(RowBinaryReader& in) {
-  SliceHead head;
-  head.event = BoundedName(in.Text());
-  head.host = BoundedName(in.Text());
-  head.begin_ns = in.Get<int64_t>();
-  head.end_ns = in.Get<int64_t>();
-  head.clock_error_ns = in.Get<uint64_t>();
-  head.clock_hz = in.Get<uint64_t>();
-  head.is_time = in.Get<uint8_t>() != 0;
-  head.traced = in.Get<uint8_t>() != 0;
-  head.period = in.Get<double>();
-  return head;
-}
-
 }  // namespace
-
-absl::Status ClickHouseStore::DamagedAnswer() const {
-  return InvalidError("{}: the server's answer is not of the form that was asked for",
-                      client_.url().Text());
-}
 
 absl::StatusOr<std::unique_ptr<Store>> ClickHouseStore::Open(std::string_view url, Access access) {
   XENOSCOPE_ASSIGN_OR_RETURN(ServerUrl server, ParseServerUrl(url));
@@ -86,7 +36,7 @@ absl::StatusOr<uint64_t> ClickHouseStore::Count(const std::string& sql) {
   XENOSCOPE_ASSIGN_OR_RETURN(const std::string answer, client_.Run(sql + " FORMAT RowBinary"));
   RowBinaryReader in(AsBytes(answer));
   const auto count = in.Get<uint64_t>();
-  if (!in.ok() || !in.AtEnd()) return DamagedAnswer();
+  if (!in.ok() || !in.AtEnd()) return DamagedAnswer(client_);
   return count;
 }
 
@@ -120,17 +70,38 @@ absl::StatusOr<std::vector<SliceHead>> ClickHouseStore::Heads(const Selection& s
           "argMin(clock_hz, push), argMin(is_time, push), argMin(traced, push), argMin(period, "
           "push) FROM {} WHERE kind = 'slice' AND {} GROUP BY event, host, begin_ns ORDER BY "
           "begin_ns FORMAT RowBinary",
-          kSumTable, Where(selection))));
+          kSumTable, WhereNotReplaced(selection))));
   RowBinaryReader in(AsBytes(answer));
   std::vector<SliceHead> heads;
   while (in.ok() && !in.AtEnd()) heads.push_back(ReadHead(in));
-  if (!in.ok()) return DamagedAnswer();
+  if (!in.ok()) return DamagedAnswer(client_);
+  return heads;
+}
+
+absl::StatusOr<std::vector<SliceHead>> ClickHouseStore::PushedHeads(const Selection& selection) {
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      const std::string answer,
+      client_.Run(fmt::format("SELECT host, if(kind = 'piece', piece_begin_ns, begin_ns), if(kind "
+                              "= 'piece', piece_end_ns, end_ns) FROM {} WHERE (kind = 'slice' AND "
+                              "slices = 1 AND {}) OR ({} AND piece_end_ns > {} AND piece_begin_ns "
+                              "< {}) FORMAT RowBinary",
+                              kSumTable, Where(selection), WherePieces(selection),
+                              std::max<int64_t>(selection.since_ns, 0), selection.until_ns)));
+  RowBinaryReader in(AsBytes(answer));
+  std::vector<SliceHead> heads;
+  while (in.ok() && !in.AtEnd()) {
+    SliceHead& head = heads.emplace_back();
+    head.host = BoundedName(in.Text());
+    head.begin_ns = in.Get<int64_t>();
+    head.end_ns = in.Get<int64_t>();
+  }
+  if (!in.ok()) return DamagedAnswer(client_);
   return heads;
 }
 
 absl::StatusOr<bool> ClickHouseStore::PushChecked(const Slice& slice,
                                                   const Dictionary& dictionary) {
-  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<SliceHead> near, Heads(Near(slice.head)));
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<SliceHead> near, PushedHeads(Near(slice.head)));
   XENOSCOPE_ASSIGN_OR_RETURN(const bool known, IsKnown(slice.head, near));
   if (known) return false;
   RowBinaryWriter rows;
@@ -142,13 +113,13 @@ absl::StatusOr<bool> ClickHouseStore::PushChecked(const Slice& slice,
 absl::Status ClickHouseStore::ReadUnchecked(const Selection& selection, const SliceVisitor& visit) {
   const std::string where = WhereOnce(selection);
   XENOSCOPE_ASSIGN_OR_RETURN(
-      GroupReader groups, GroupReader::Ask(where, selection.wanted, [this](std::string_view sql) {
-        return client_.Run(sql);
-      }));
+      GroupReader groups,
+      GroupReader::Ask(where, selection.wanted, GroupReader::Crosses::kOfColumns,
+                       [this](std::string_view sql) { return client_.Run(sql); }));
   Dictionary dictionary;
   Slice slice;
   while (groups.Next(dictionary, slice)) XENOSCOPE_RETURN_IF_ERROR(visit(slice, dictionary));
-  return groups.ok() ? absl::OkStatus() : DamagedAnswer();
+  return groups.ok() ? absl::OkStatus() : DamagedAnswer(client_);
 }
 
 absl::Status ClickHouseStore::PutChecked(const std::string& build_id,
@@ -194,30 +165,32 @@ absl::StatusOr<std::vector<ImageFunction>> ClickHouseStore::Functions(const std:
     function.end = in.Get<uint64_t>();
     function.name = in.Text();
   }
-  if (!in.ok()) return DamagedAnswer();
+  if (!in.ok()) return DamagedAnswer(client_);
   return functions;
+}
+
+absl::Status ClickHouseStore::RequireOwnTable() {
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      const uint64_t others,
+      Tables(fmt::format("= '{}' AND engine NOT LIKE '%MergeTree'", kSumTable)));
+  if (others == 0) return absl::OkStatus();
+  return PreconditionError(
+      "{}: the table {} stands for others (Distributed, Buffer): prune each shard, by the database "
+      "of its own table",
+      client_.url().Text(), kSumTable);
 }
 
 absl::Status ClickHouseStore::Mutate(const std::string& change) {
   constexpr auto kPoll = std::chrono::milliseconds(100);
-  const std::string of_table =
-      fmt::format("WHERE database = '{}' AND {{}} = '{}'", client_.url().database, kSumTable);
-  XENOSCOPE_ASSIGN_OR_RETURN(
-      const uint64_t distributed,
-      Count("SELECT count() FROM system.tables " + fmt::format(fmt::runtime(of_table), "name") +
-            " AND engine = 'Distributed'"));
-  if (distributed > 0) {
-    return PreconditionError(
-        "{}: the table is Distributed: prune each shard, by the database of its own table",
-        client_.url().Text());
-  }
+  XENOSCOPE_RETURN_IF_ERROR(RequireOwnTable());
   XENOSCOPE_RETURN_IF_ERROR(
       client_.Run(fmt::format("ALTER TABLE {} {}", kSumTable, change)).status());
   while (true) {
     XENOSCOPE_ASSIGN_OR_RETURN(
         const uint64_t running,
-        Count("SELECT count() FROM system.mutations " +
-              fmt::format(fmt::runtime(of_table), "table") + " AND NOT is_done"));
+        Count(fmt::format("SELECT count() FROM system.mutations WHERE database = '{}' AND table = "
+                          "'{}' AND NOT is_done",
+                          client_.url().database, kSumTable)));
     if (running == 0) return absl::OkStatus();
     std::this_thread::sleep_for(kPoll);
   }
@@ -230,11 +203,38 @@ absl::StatusOr<uint64_t> ClickHouseStore::Remove(const Selection& selection) {
   return heads.size();
 }
 
-absl::StatusOr<Store::Joined> ClickHouseStore::Join(const Selection& /*selection*/,
-                                                    int64_t /*interval_ns*/) {
-  return UnimplementedError(
-      "{}: slices in ClickHouse are not joined; bound its space by --until, or by partitions",
-      client_.url().Text());
+absl::StatusOr<Store::Joined> ClickHouseStore::Join(const Selection& selection,
+                                                    int64_t interval_ns) {
+  XENOSCOPE_RETURN_IF_ERROR(RequireOwnTable());
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      const std::string answer,
+      client_.Run(fmt::format("SELECT intDiv(begin_ns, {0}) * {0} AS first_ns FROM {1} WHERE kind "
+                              "= 'slice' AND {2} GROUP BY first_ns ORDER BY first_ns FORMAT "
+                              "RowBinary",
+                              interval_ns, kSumTable, Where(selection))));
+  RowBinaryReader intervals(AsBytes(answer));
+  Joined joined;
+  while (intervals.ok() && !intervals.AtEnd()) {
+    const auto begin_ns = intervals.Get<int64_t>();
+    Selection of_interval = selection;
+    of_interval.since_ns = std::max(begin_ns, selection.since_ns);
+    of_interval.until_ns = std::min(begin_ns + interval_ns, selection.until_ns);
+    XENOSCOPE_RETURN_IF_ERROR(SliceJoin(client_, of_interval).Run(joined));
+  }
+  if (!intervals.ok()) return DamagedAnswer(client_);
+  XENOSCOPE_RETURN_IF_ERROR(RemoveReplaced(selection));
+  return joined;
+}
+
+absl::Status ClickHouseStore::RemoveReplaced(const Selection& selection) {
+  // The server runs this in no database of its own.
+  const std::string replaced =
+      fmt::format("{} AND push IN (SELECT replaced FROM {}.{} WHERE {})", Where(selection),
+                  client_.url().database, kSumTable, WherePieces(selection));
+  XENOSCOPE_ASSIGN_OR_RETURN(const uint64_t slices,
+                             Count(fmt::format("SELECT count() FROM {} WHERE kind = 'slice' AND {}",
+                                               kSumTable, replaced)));
+  return slices == 0 ? absl::OkStatus() : Mutate("DELETE WHERE " + replaced);
 }
 
 absl::StatusOr<uint64_t> ClickHouseStore::EraseDomain(const Selection& selection,

@@ -22,10 +22,12 @@ class ClickHouseStore final : public Store {
   static absl::StatusOr<std::unique_ptr<Store>> Open(std::string_view url, Access access);
 
   absl::StatusOr<std::vector<SliceHead>> Heads(const Selection& selection) override;
-  // Unimplemented: the server adds sums up.
+  // Joined slices are added first, with the numbers of those that they stand for: questions no
+  // longer count these. Then their rows are removed. So an end at any moment loses nothing, and
+  // counts nothing twice. One process at a time may join. Errors: as Remove.
   absl::StatusOr<Joined> Join(const Selection& selection, int64_t interval_ns) override;
-  // Waits until the server has rewritten its files. Errors: FailedPrecondition where the table is
-  // Distributed.
+  // Waits until the server has rewritten its files. Errors: FailedPrecondition where the table
+  // stands for those of other databases.
   absl::StatusOr<uint64_t> Remove(const Selection& selection) override;
   // Names are replaced by numbers that are different for each call.
   absl::StatusOr<uint64_t> EraseDomain(const Selection& selection,
@@ -41,14 +43,20 @@ class ClickHouseStore final : public Store {
                           const std::vector<ImageFunction>& functions) override;
 
   explicit ClickHouseStore(HttpClient client) : client_(std::move(client)) {}
+  // As Heads, but of slices as they were pushed, whether they were joined since or not. They have
+  // a host and a time only.
+  absl::StatusOr<std::vector<SliceHead>> PushedHeads(const Selection& selection);
+  // Removes the rows of slices that joined ones stand for.
+  absl::Status RemoveReplaced(const Selection& selection);
+  // Errors: FailedPrecondition where the table keeps no rows itself.
+  absl::Status RequireOwnTable();
   // Finds the table, or makes it.
   absl::Status Prepare(Access access);
   // Runs ALTER TABLE ..., and waits for its end.
   absl::Status Mutate(const std::string& change);
   absl::StatusOr<uint64_t> Count(const std::string& sql);
-  // Returns how many tables of the database have a name that fits "= 'sums_2'" or "LIKE ...".
+  // Returns how many tables of the database have a name that fits "= 'sums_3'" or "LIKE ...".
   absl::StatusOr<uint64_t> Tables(const std::string& condition);
-  absl::Status DamagedAnswer() const;
 
   HttpClient client_;
 };

@@ -14,7 +14,7 @@
 namespace xenoscope::store {
 namespace {
 
-constexpr std::string_view kGroup = "event, host, is_time, clock_hz, period";
+constexpr std::string_view kGroup = "event, host, is_time, clock_hz, period, traced";
 
 GroupKey ReadGroup(RowBinaryReader& in) {
   GroupKey key;
@@ -23,6 +23,7 @@ GroupKey ReadGroup(RowBinaryReader& in) {
   key.is_time = in.Get<uint8_t>() != 0;
   key.clock_hz = in.Get<uint64_t>();
   key.period = in.Get<double>();
+  key.traced = in.Get<uint8_t>() != 0;
   return key;
 }
 
@@ -37,15 +38,15 @@ bool IsWanted(const WantedSums& wanted) {
 }  // namespace
 
 absl::StatusOr<GroupReader> GroupReader::Ask(std::string_view where, const WantedSums& wanted,
-                                             const Run& run) {
+                                             Crosses which, const Run& run) {
   std::vector<std::string> answers;
   const std::string from_to =
       fmt::format("FROM {} WHERE {} AND kind = {{}} GROUP BY {}{{}} ORDER BY {} FORMAT RowBinary",
                   kSumTable, where, kGroup, kGroup);
   XENOSCOPE_ASSIGN_OR_RETURN(
       answers.emplace_back(),
-      run(fmt::format("SELECT {}, count(), max(traced), min(begin_ns), max(end_ns), sum(end_ns - "
-                      "begin_ns), max(clock_error_ns) {}",
+      run(fmt::format("SELECT {}, sum(slices), min(begin_ns), max(end_ns), sum(end_ns - begin_ns - "
+                      "gaps_ns), max(clock_error_ns) {}",
                       kGroup, fmt::format(fmt::runtime(from_to), "'slice'", ""))));
   XENOSCOPE_RETURN_IF_ERROR(ForEachTable([&]<typename Sums>() -> absl::Status {
     if (!IsWanted<Sums>(wanted)) {
@@ -56,7 +57,9 @@ absl::StatusOr<GroupReader> GroupReader::Ask(std::string_view where, const Wante
     const bool crosses = std::is_same_v<Sums, CrossSums>;
     const uint8_t code = crosses ? kAllCodeColumns : wanted.columns;
     std::string kind = fmt::format("'{}'", Table<Sums>::kName);
-    if (crosses) kind += fmt::format(" AND columns IN (0, {})", wanted.columns);
+    if (crosses && which == Crosses::kOfColumns) {
+      kind += fmt::format(" AND columns IN (0, {})", wanted.columns);
+    }
     XENOSCOPE_ASSIGN_OR_RETURN(
         answers.emplace_back(),
         run(fmt::format("SELECT {}, {}, {} {}", kGroup, KeyColumns<Sums>(code, Clause::kSelect),
@@ -83,7 +86,6 @@ bool GroupReader::Next(Dictionary& dictionary, Slice& slice) {
   }
   const GroupKey group = ReadGroup(heads);
   slice.count = heads.Get<uint64_t>();
-  const bool traced = heads.Get<uint8_t>() != 0;
   const auto begin_ns = heads.Get<int64_t>();
   const auto end_ns = heads.Get<int64_t>();
   // Without signs: a bad answer may overflow.
@@ -97,7 +99,7 @@ bool GroupReader::Next(Dictionary& dictionary, Slice& slice) {
                 .clock_hz = group.clock_hz,
                 .event = group.event,
                 .is_time = group.is_time,
-                .traced = traced,
+                .traced = group.traced,
                 .period = group.period};
   ok_ = heads.ok();
   size_t kind = 0;

@@ -19,6 +19,7 @@ struct GroupKey {
   bool is_time = false;
   uint64_t clock_hz = 0;
   double period = 0;
+  bool traced = false;
 
   bool operator==(const GroupKey&) const = default;
 };
@@ -30,10 +31,13 @@ class GroupReader {
   // One of the heads of groups, then one of each kind of sums.
   static constexpr size_t kAnswers = 9;
 
+  // Which CrossSums are wanted: those of the columns that are, or all.
+  enum class Crosses : uint8_t { kOfColumns, kAll };
+
   // Asks for the groups of the rows that fulfil the condition, and for each kind of sums
   // that is wanted. Errors are those of `run`.
   static absl::StatusOr<GroupReader> Ask(std::string_view where, const WantedSums& wanted,
-                                         const Run& run);
+                                         Crosses which, const Run& run);
   // For kAnswers answers from elsewhere.
   explicit GroupReader(std::vector<std::string> answers);
 

@@ -51,7 +51,9 @@ absl::Status Refusal(const ServerUrl& url, long status, std::string_view answer)
   constexpr int kUnknownDatabase = 81;
   constexpr std::array kDenied = {192, 193, 194, 195, 497, 516};  // users, passwords, rights
   const int code = ErrorCode(answer);
-  const std::string text = BoundedName(answer.substr(0, std::min(answer.size(), kMaxMessage)));
+  const std::string_view line =
+      std::string_view(answer).substr(0, answer.find_last_not_of("\r\n") + 1);
+  const std::string text = BoundedName(line.substr(0, kMaxMessage));
   if (code == kUnknownDatabase) {
     return NotFoundError("{}: the server has no such database: CREATE DATABASE {}", url.Text(),
                          url.database);
@@ -177,6 +179,11 @@ absl::StatusOr<std::string> HttpClient::Run(std::string_view sql, std::string_vi
   }
   if (curl_->Status() != kOk) return Refusal(url_, curl_->Status(), answer);
   return answer;
+}
+
+absl::Status DamagedAnswer(const HttpClient& client) {
+  return InvalidError("{}: the server's answer is not of the form that was asked for",
+                      client.url().Text());
 }
 
 }  // namespace xenoscope::store

@@ -38,4 +38,7 @@ class HttpClient {
   std::unique_ptr<Curl> curl_;
 };
 
+// Returns the error that an answer of the server is not of the form that was asked for.
+absl::Status DamagedAnswer(const HttpClient& client);
+
 }  // namespace xenoscope::store

@@ -32,6 +32,11 @@ constexpr std::array kHeadColumns = {
     Column{"is_time", "UInt8"}, Column{"traced", "UInt8"},          Column{"period", "Float64"},
     Column{"push", "UInt64"}};
 
+// Of the kind 'slice': Slice::count and gaps_ns. Of the kind 'piece': Piece.
+constexpr std::array kJoinColumns = {
+    Column{"slices", "UInt64"}, Column{"gaps_ns", "Int64"}, Column{"replaced", "UInt64"},
+    Column{"piece_begin_ns", "Int64"}, Column{"piece_end_ns", "Int64"}};
+
 // By ContextKind; SQL has names.
 constexpr std::string_view kContextType =
     "Enum8('running' = 0, 'guest' = 1, 'exit' = 2, 'resume' = 3, 'transition' = 4, 'lost' = 5, "
@@ -185,6 +190,15 @@ void Append(const SliceHead& head, int8_t kind, uint64_t push, RowBinaryWriter& 
   out.Put(push);
 }
 
+// Appends the values of kJoinColumns.
+void Append(uint64_t slices, int64_t gaps_ns, const Piece& piece, RowBinaryWriter& out) {
+  out.Put(slices);
+  out.Put(gaps_ns);
+  out.Put(piece.replaced);
+  out.Put(piece.begin_ns);
+  out.Put(piece.end_ns);
+}
+
 void Append(const ContextColumns& context, RowBinaryWriter& out) {
   out.Put(context.context);
   out.Put(context.exit);
@@ -211,6 +225,7 @@ template <typename Sums>
 void AppendRow(const Sums& row, const Dictionary& dictionary, std::vector<double>& sums,
                RowBinaryWriter& out) {
   KeyValues keys;
+  Append(0, 0, {}, out);
   std::ranges::fill(sums, 0);
   ForEachColumn<Sums>([&]<size_t kField>() {
     const auto& field = std::get<kField>(Table<Sums>::Fields(row));
@@ -224,9 +239,12 @@ void AppendRow(const Sums& row, const Dictionary& dictionary, std::vector<double
   Append(sums, out);
 }
 
-// "'slice' = 0, 'stratum' = 1"
+constexpr int8_t kSliceKind = 0;
+constexpr int8_t kPieceKind = 100;
+
+// "'slice' = 0, 'piece' = 100, 'stratum' = 1"
 std::string Kinds() {
-  std::string kinds = "'slice' = 0";
+  std::string kinds = fmt::format("'slice' = {}, 'piece' = {}", kSliceKind, kPieceKind);
   int number = 0;
   (void)ForEachTable([&]<typename Sums>() {
     kinds += fmt::format(", '{}' = {}", Table<Sums>::kName, ++number);
@@ -238,6 +256,7 @@ std::string Kinds() {
 std::vector<std::string> AllColumns() {
   std::vector<std::string> names = {"kind"};
   for (const Column& column : kHeadColumns) names.emplace_back(column.name);
+  for (const Column& column : kJoinColumns) names.emplace_back(column.name);
   for (const Column& column : kKeyColumns) names.emplace_back(column.name);
   for (const SumColumn& column : SumColumns()) names.emplace_back(column.name);
   return names;
@@ -248,6 +267,9 @@ std::vector<std::string> AllColumns() {
 std::string CreateSumTable() {
   std::string columns = fmt::format("kind Enum8({})", Kinds());
   for (const Column& column : kHeadColumns) {
+    columns += fmt::format(", {} {}", column.name, column.type);
+  }
+  for (const Column& column : kJoinColumns) {
     columns += fmt::format(", {} {}", column.name, column.type);
   }
   for (const Column& column : kKeyColumns) {
@@ -271,8 +293,9 @@ std::string InsertSums() {
 void AppendSlice(const Slice& slice, const Dictionary& dictionary, uint64_t push,
                  RowBinaryWriter& out) {
   std::vector<double> sums(SumColumns().size());
-  int8_t kind = 0;
+  int8_t kind = kSliceKind;
   Append(slice.head, kind, push, out);
+  Append(slice.count, slice.gaps_ns, {}, out);
   Append(KeyValues(), out);
   Append(sums, out);
   (void)ForEachTable([&]<typename Sums>() {
@@ -283,6 +306,27 @@ void AppendSlice(const Slice& slice, const Dictionary& dictionary, uint64_t push
     }
     return absl::OkStatus();
   });
+}
+
+void AppendPiece(const SliceHead& joined, const Piece& piece, uint64_t push, RowBinaryWriter& out) {
+  Append(joined, kPieceKind, push, out);
+  Append(0, 0, piece, out);
+  Append(KeyValues(), out);
+  Append(std::vector<double>(SumColumns().size()), out);
+}
+
+SliceHead ReadHead(RowBinaryReader& in) {
+  SliceHead head;
+  head.event = BoundedName(in.Text());
+  head.host = BoundedName(in.Text());
+  head.begin_ns = in.Get<int64_t>();
+  head.end_ns = in.Get<int64_t>();
+  head.clock_error_ns = in.Get<uint64_t>();
+  head.clock_hz = in.Get<uint64_t>();
+  head.is_time = in.Get<uint8_t>() != 0;
+  head.traced = in.Get<uint8_t>() != 0;
+  head.period = in.Get<double>();
+  return head;
 }
 
 template <>

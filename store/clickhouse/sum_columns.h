@@ -20,17 +20,33 @@
 namespace xenoscope::store {
 
 // The table's name ends with the version of its columns.
-inline constexpr std::string_view kSumTable = "sums_2";
+inline constexpr std::string_view kSumTable = "sums_3";
 
 // Returns the statement that makes the table where it is not there.
 std::string CreateSumTable();
 // Returns the statement whose data AppendSlice writes.
 std::string InsertSums();
 
+// The columns of a slice's head, which all of its rows have, and reading their values.
+inline constexpr std::string_view kSliceColumns =
+    "event, host, begin_ns, end_ns, clock_error_ns, clock_hz, is_time, traced, period";
+SliceHead ReadHead(RowBinaryReader& in);
+
 // Appends the rows of a slice: its head, of the kind 'slice', and all of its sums. `push` is the
 // number of this attempt to push it. O(sums).
 void AppendSlice(const Slice& slice, const Dictionary& dictionary, uint64_t push,
                  RowBinaryWriter& out);
+
+// A slice that a joined one stands for: rows of this number are no longer counted.
+struct Piece {
+  uint64_t replaced = 0;  // the number of its push
+  // When it was pushed, its time [begin, end); both 0 for a slice that was itself joined.
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+};
+// Appends the row of a piece of the joined slice that has this head, of the kind 'piece'. It goes
+// into one INSERT with the rows of that slice, which has the number `push`.
+void AppendPiece(const SliceHead& joined, const Piece& piece, uint64_t push, RowBinaryWriter& out);
 
 // Where columns of a key stand in a statement: those that are not wanted are no part of GROUP BY,
 // and constants in SELECT.

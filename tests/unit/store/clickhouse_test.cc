@@ -109,12 +109,12 @@ class GroupReaderTest : public ::testing::Test {
     out.Put(uint8_t{1});
     out.Put(uint64_t{2'000'000'000});
     out.Put(1.0);
+    out.Put(uint8_t{1});
   }
   static void Head(const std::string& host, uint64_t count, int64_t begin, int64_t end,
                    int64_t sampled, RowBinaryWriter& out) {
     Group(host, out);
     out.Put(count);
-    out.Put(uint8_t{1});
     out.Put(begin);
     out.Put(end);
     out.Put(sampled);
@@ -153,6 +153,7 @@ TEST_F(GroupReaderTest, GivesTheSumsOfEachGroup) {
   EXPECT_EQ(slice_.head.host, "a");
   EXPECT_EQ(slice_.count, 2);
   EXPECT_EQ(slice_.gaps_ns, 30);
+  EXPECT_TRUE(slice_.head.traced);
   ASSERT_EQ(slice_.sums.strata.size(), 1);
   EXPECT_EQ(dictionary_.vcpus[slice_.sums.strata[0].vcpu], (VcpuKey{"web", 3}));
   EXPECT_EQ(slice_.sums.strata[0].totals.clusters, 2);

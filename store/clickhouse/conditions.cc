@@ -1,0 +1,57 @@
+#include "store/clickhouse/conditions.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "store/clickhouse/sum_columns.h"
+
+namespace xenoscope::store {
+
+std::string Quoted(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + "'";
+}
+
+std::string Where(const Selection& selection) {
+  std::string where = fmt::format("begin_ns >= {} AND begin_ns < {}",
+                                  std::max<int64_t>(selection.since_ns, 0), selection.until_ns);
+  if (!selection.event.empty()) where += " AND event = " + Quoted(selection.event);
+  if (!selection.hosts.empty()) {
+    std::vector<std::string> hosts;
+    for (const std::string& host : selection.hosts) hosts.push_back(Quoted(host));
+    where += fmt::format(" AND host IN ({})", fmt::join(hosts, ", "));
+  }
+  return where;
+}
+
+std::string WherePieces(Selection selection) {
+  // A joined slice begins where its first piece does, and no interval is longer.
+  selection.since_ns = std::max<int64_t>(selection.since_ns, kMaxSliceNs) - kMaxSliceNs;
+  return "kind = 'piece' AND " + Where(selection);
+}
+
+std::string WhereNotReplaced(const Selection& selection) {
+  // Of all pieces only those whose own rows are still there: they are few, so that the server keeps
+  // a small set.
+  const std::string where = Where(selection);
+  return fmt::format(
+      "{0} AND push GLOBAL NOT IN (SELECT replaced FROM {1} WHERE {2} AND replaced GLOBAL IN "
+      "(SELECT push FROM {1} WHERE kind = 'slice' AND {0}))",
+      where, kSumTable, WherePieces(selection));
+}
+
+std::string WhereOnce(const Selection& selection) {
+  return fmt::format(
+      "{0} AND push GLOBAL IN (SELECT min(push) FROM {1} WHERE kind = 'slice' AND {2} GROUP BY "
+      "event, host, begin_ns)",
+      Where(selection), kSumTable, WhereNotReplaced(selection));
+}
+
+}  // namespace xenoscope::store

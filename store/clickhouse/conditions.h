@@ -1,0 +1,23 @@
+// Conditions of SQL that choose rows of the table of sums.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "store/store.h"
+
+namespace xenoscope::store {
+
+// Returns a text of SQL: 'text'.
+std::string Quoted(std::string_view text);
+
+// Returns the condition that rows are of slices of these hosts and times, and of this event.
+std::string Where(const Selection& selection);
+// The same of the pieces of joined slices that may have such slices.
+std::string WherePieces(Selection selection);
+// As Where, but only of slices for which no joined one stands.
+std::string WhereNotReplaced(const Selection& selection);
+// The same, without the second one of slices that were pushed twice at the same time.
+std::string WhereOnce(const Selection& selection);
+
+}  // namespace xenoscope::store
