@@ -27,6 +27,7 @@
 #include "report/html/page_code.h"
 #include "report/html/page_exits.h"
 #include "report/html/page_flame.h"
+#include "report/html/page_threads.h"
 #include "report/html/page_timeline.h"
 
 namespace xenoscope::cli {
@@ -76,6 +77,23 @@ absl::Status PutThreads(const ProfileSource& source, const report::ProfileReport
   return absl::OkStatus();
 }
 
+// Puts these threads into the page's timeline, which shows the range. The trace is read once more.
+absl::Status AddThreads(const ProfileSource& source, const report::ProfileReport& out,
+                        TscRange shown, nlohmann::ordered_json& timeline) {
+  if (!source.recording()) return absl::OkStatus();
+  XENOSCOPE_ASSIGN_OR_RETURN(const KernelTraces kernels,
+                             OpenKernelTraces(*source.recording(), source.trace()));
+  if (kernels.traces.empty()) return absl::OkStatus();
+  std::vector<guests::ThreadStates> domains = ThreadsOf(kernels);
+  report::PageThreads threads(domains, shown);
+  for (guests::ThreadStates& domain : domains) domain.SetObserver(&threads);
+  XENOSCOPE_RETURN_IF_ERROR(guests::FollowThreads(domains, source.trace()));
+  XENOSCOPE_ASSIGN_OR_RETURN(timeline["threads"], threads.ToJson([&out](DomainId domain) {
+    return report::DomainLabel(out, domain);
+  }));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const ProfileOptions& request,
@@ -113,6 +131,7 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
       report::AddExitParts(*findings.document(), out, page["exits"]);
     }
     XENOSCOPE_ASSIGN_OR_RETURN(page["timeline"], timeline.TimelineJson());
+    XENOSCOPE_RETURN_IF_ERROR(AddThreads(source, out, timeline.shown(), page["timeline"]));
     for (const char* key : {"counts", "cycles", "lengths", "length_steps"}) {
       page["timeline"][std::string("exit_") + key] = std::move(exits[key]);
     }

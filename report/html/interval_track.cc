@@ -1,5 +1,7 @@
 #include "report/html/interval_track.h"
 
+#include <algorithm>
+
 #include "report/html/packed.h"
 
 namespace xenoscope::report {
@@ -103,6 +105,28 @@ void IntervalTrack::Thin(ShortIntervals together) {
 const std::string& IntervalTrack::Finish() {
   Close();
   return bytes_;
+}
+
+void TrackLimit::Add(IntervalTrack& track, uint32_t code, TrackPart part, uint64_t begin,
+                     uint64_t length, ForEachTrack all) {
+  entries_ -= track.entries();
+  track.Add(code, part, begin, length, together_);
+  entries_ += track.entries();
+  if (entries_ > most_) Thin(all);
+}
+
+void TrackLimit::Thin(ForEachTrack all) {
+  // From a fraction of a microsecond on, in small steps: intervals of one kind have similar
+  // lengths. It ends: tracks of one entry each are far below.
+  together_.below = std::max<uint64_t>(together_.below, 512);
+  while (entries_ > most_ / 4 * 3) {
+    together_.below += together_.below / 4;
+    entries_ = 0;
+    all([this](IntervalTrack& track) {
+      track.Thin(together_);
+      entries_ += track.entries();
+    });
+  }
 }
 
 }  // namespace xenoscope::report

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/functional/function_ref.h"
+
 namespace xenoscope::report {
 
 // What an interval counts as in an entry for several: the page gives each a colour of its own.
@@ -57,6 +59,28 @@ class IntervalTrack {
   size_t entries_ = 0;
   uint64_t end_ = 0;  // of the last entry in bytes_
   Entry open_;        // short intervals that the next one may join; none if its count is 0
+};
+
+// Keeps the entries of several tracks together below a maximum: beyond it, more of the short
+// intervals are shown together.
+class TrackLimit {
+ public:
+  // Calls its argument for each of the tracks.
+  using ForEachTrack = absl::FunctionRef<void(absl::FunctionRef<void(IntervalTrack&)>)>;
+
+  explicit TrackLimit(size_t most) : most_(most) {}
+
+  // Adds the interval to the track, which is one of `all`: see IntervalTrack::Add.
+  void Add(IntervalTrack& track, uint32_t code, TrackPart part, uint64_t begin, uint64_t length,
+           ForEachTrack all);
+  [[nodiscard]] uint64_t together_below() const { return together_.below; }
+
+ private:
+  void Thin(ForEachTrack all);
+
+  size_t most_;
+  size_t entries_ = 0;
+  ShortIntervals together_;
 };
 
 }  // namespace xenoscope::report

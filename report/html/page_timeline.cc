@@ -163,27 +163,10 @@ void PageTimeline::ForEachTrack(const std::vector<uint32_t>& known, F visit) {
   for (const uint32_t i : known) visit(vcpus_[i].segments);
 }
 
-void PageTimeline::ThinIntervals() {
-  const std::vector<uint32_t> known = KnownVcpus();
-  // From a fraction of a microsecond on, in small steps: intervals of one kind have similar
-  // lengths. It ends: tracks of one entry each are far below.
-  together_.below = std::max<uint64_t>(together_.below, 512);
-  while (intervals_ > kMaxIntervals / 4 * 3) {
-    together_.below += together_.below / 4;
-    intervals_ = 0;
-    ForEachTrack(known, [this](IntervalTrack& track) {
-      track.Thin(together_);
-      intervals_ += track.entries();
-    });
-  }
-}
-
 void PageTimeline::Keep(IntervalTrack& track, uint32_t code, TrackPart part, uint64_t begin,
                         uint64_t length) {
-  intervals_ -= track.entries();
-  track.Add(code, part, begin, length, together_);
-  intervals_ += track.entries();
-  if (intervals_ > kMaxIntervals) ThinIntervals();
+  limit_.Add(track, code, part, begin, length,
+             [this](auto visit) { ForEachTrack(KnownVcpus(), visit); });
 }
 
 uint32_t PageTimeline::KindOf(const Segment& segment) {
@@ -354,7 +337,7 @@ absl::Status PageTimeline::AddIntervals(const std::vector<uint32_t>& known,
   for (const auto& [kind, number] : run_kinds_) kinds[number] = kind;
   XENOSCOPE_ASSIGN_OR_RETURN(out["intervals"], Packed(bytes));
   out["interval_bytes"] = std::move(sizes);
-  out["together_below"] = together_.below;
+  out["together_below"] = limit_.together_below();
   out["run_kinds"] = std::move(kinds);
   out["segment_kinds"] = segment_names_.all();
   out["vcpu_numbers"] = numbers;

@@ -64,6 +64,8 @@ class PageTimeline final : public correlate::PipelineObserver {
   [[nodiscard]] const PageOverTime& over_time() const { return over_time_; }
   // The instant from which the page counts time.
   [[nodiscard]] Tsc zero() const { return zero_.value_or(origin_); }
+  // What is shown.
+  [[nodiscard]] TscRange shown() const { return {zero(), zero() + length_}; }
 
   // Maximum of entries of each list. Longer lists are thinned, or no longer extended.
   static constexpr size_t kMaxIntervals = 1'000'000;
@@ -119,9 +121,6 @@ class PageTimeline final : public correlate::PipelineObserver {
   void AddToBins(Vcpu& vcpu, VcpuActivity activity, uint64_t begin, uint64_t end) const;
   // Adds the interval to the track, which is one of this timeline.
   void Keep(IntervalTrack& track, uint32_t code, TrackPart part, uint64_t begin, uint64_t length);
-  // Shows more of the short intervals together, until three quarters of the maximum of
-  // entries are left.
-  void ThinIntervals();
   // Calls visit(track) for all tracks of intervals: of what ran on pCPUs, of their interrupts, then
   // of the vCPUs `known`.
   template <typename F>
@@ -158,8 +157,7 @@ class PageTimeline final : public correlate::PipelineObserver {
   absl::flat_hash_map<std::array<uint32_t, 4>, uint32_t> run_kinds_;
   absl::flat_hash_map<std::array<uint32_t, 3>, uint32_t> segment_kinds_;
   StringInterner segment_names_;
-  size_t intervals_ = 0;  // entries of all tracks
-  ShortIntervals together_;
+  TrackLimit limit_{kMaxIntervals};
   std::vector<int64_t> samples_;
   std::vector<Bracket> brackets_;  // by vCPU
   uint64_t kept_samples_ = 1;      // one of so many

@@ -752,6 +752,44 @@ async function wideHost() {
   await page.close();
 }
 
+// Threads: lanes on pCPUs and vCPUs, a tree with what each did, and one that is followed.
+async function threads() {
+  const page = await open("threads.html", projector, "light", "#timeline");
+  const high = () => page.$eval("main canvas", (canvas) => canvas.offsetHeight);
+  const canvas = page.locator("main canvas");
+  const closed = await high();
+  // The last row is the group of the domain's threads: a click opens containers and processes.
+  const { x, y, height } = await canvas.boundingBox();
+  await page.mouse.click(x + 30, y + height - 8 - 4 - 9);
+  check("containers and processes", (await high()) > closed, [await high(), closed]);
+  const hash = await page.evaluate(() => new Promise((done) => setTimeout(() => done(location.hash), 300)));
+  check("what is open is in the address", hash.includes("toggle=pv%2Fthreads"), hash);
+  // The last row is now the process db, which has one thread.
+  const opened = await canvas.boundingBox();
+  const last = opened.y + opened.height - 8 - 4 - 7;
+  await page.mouse.click(opened.x + 30, last);
+  const followed = () => page.textContent("#followed");
+  check("a thread is followed", (await followed()) === "db (9) ×", await followed());
+  await page.mouse.move(opened.x + 500, last);
+  const tip = await page.textContent("#tip");
+  check("what it did", /^db \(9\)(running|sleeping)/.test(tip), tip);
+  await page.selectOption("#thread-colours", "container");
+  await page.waitForTimeout(100);
+  await page.screenshot({ path: join(shots, "threads.png") });
+  await page.click("#followed");
+  check("no thread is followed", (await page.$("#followed")) === null);
+  // The threads of a vCPU are found on the pCPU where it ran: the lane below the pCPU's.
+  const lane = y + 26 + 22 + 4 + 6;
+  const seen = new Set();
+  for (let at = 200; at < 900; at += 7) {
+    await page.mouse.move(x + at, lane);
+    const text = await page.textContent("#tip");
+    if (text.includes("on pv v0")) seen.add(text.split("of ")[0]);
+  }
+  check("threads on the pCPU", seen.has("web (7)") && seen.has("db (9)"), [...seen]);
+  await page.close();
+}
+
 // A domain whose name is markup stays a name.
 async function hostileNames() {
   const page = await open("evil.html", laptop, "light");
@@ -882,8 +920,7 @@ async function wallClock() {
   await none.close();
 }
 
-const wanted = process.argv.slice(3);
-for (const part of [
+const parts = [
   wholeReport,
   findings,
   addresses,
@@ -891,12 +928,20 @@ for (const part of [
   functionsBesideFlames,
   columnsOfReport,
   wideHost,
+  threads,
   wallClock,
   guestAlone,
   hostileNames,
   differences,
   speedscope,
-].filter(({ name }) => wanted.length === 0 || wanted.includes(name))) {
+];
+const wanted = process.argv.slice(3);
+for (const name of wanted)
+  check(
+    `there is a part ${name}`,
+    parts.some((part) => part.name === name),
+  );
+for (const part of parts.filter(({ name }) => wanted.length === 0 || wanted.includes(name))) {
   try {
     await part();
   } catch (error) {

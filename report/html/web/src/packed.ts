@@ -8,6 +8,14 @@ export function unpack(text: string): Uint8Array {
   return gunzipSync(bytes);
 }
 
+/** Rows of packed bytes that follow each other, each as long as `lengths` says, by their number. */
+export function packedRows(text: string, lengths: number[]): (i: number) => Uint8Array {
+  const bytes = unpack(text);
+  const ends: number[] = [];
+  for (const length of lengths) ends.push((ends[ends.length - 1] ?? 0) + length);
+  return (i) => bytes.subarray(ends[i - 1] ?? 0, ends[i] ?? 0);
+}
+
 /** Reads LEB128 numbers. They are below 2^53, as a trace of cycles would last weeks otherwise. */
 export class Numbers {
   private at = 0;

@@ -13,7 +13,9 @@ import { Legend, SearchField } from "./parts";
 import type { Selection } from "./selection";
 import { timeScale } from "./time_axis";
 import { LEFT, RIGHT, TimeScale, drawTimeline } from "./timeline_picture";
-import { Row, heightOf, rowAt, rowsOf } from "./timeline_rows";
+import { Row, heightOf, keyOf, rowAt, rowsOf } from "./timeline_rows";
+import type { ThreadItem } from "./page_data";
+import { THREAD_COLOURS, threadName } from "./threads";
 import { hideTip, showTip } from "./tip";
 import { DOMAINS, Groups, Layer } from "./tracks";
 import { ViewProps, changed } from "./view";
@@ -34,6 +36,8 @@ const LEGEND: [colour: string, words: string][] = [
   ["lost", "records lost"],
   ["bracket", "samples whose exact time is not known"],
 ];
+
+const QUEUED: [colour: string, words: string][] = [["queued", "a thread waits in its kernel's queue"]];
 
 /** The wake-ups in view of the vCPUs that are shown; more than MOST_ARROWS where there are many. */
 function wakesIn(rows: Row[], { runsOn }: Groups, [from, to]: number[]): Wake[] {
@@ -139,6 +143,15 @@ export function TimelineView({ page, timeline, groups, selection, query, remembe
     [groups, words, selection.domain, toggled.join()],
   );
 
+  const by = THREAD_COLOURS.find((each) => each === query.get("threads")) ?? "thread";
+  const followed = groups.threads?.list.findIndex((thread) => followKey(thread) === query.get("follow")) ?? -1;
+  const paint = groups.threads && { threads: groups.threads, by, followed: followed < 0 ? undefined : followed };
+  /** Follows a thread over pCPUs and vCPUs; the one that is followed already: no longer. */
+  function follow(thread: number): void {
+    const key = thread < 0 || thread === followed ? undefined : groups.threads?.list[thread];
+    remember(changed(query, { follow: key === undefined ? undefined : followKey(key) }), true);
+  }
+
   function setRange(begin: number, end: number): void {
     const span = Math.min(Math.max(end - begin, LEAST), timeline.length);
     const first = Math.min(Math.max((begin + end - span) / 2, 0), timeline.length - span);
@@ -174,12 +187,15 @@ export function TimelineView({ page, timeline, groups, selection, query, remembe
     if (row === undefined) return;
     if (x < LEFT) {
       say("");
-      if (row.group?.below !== undefined) toggle(row.group.title);
+      if (row.group?.below !== undefined) toggle(keyOf(row.group));
+      else if (row.group?.thread !== undefined) follow(row.group.thread);
       return;
     }
     const scale = scaleOf((event.currentTarget as Element).clientWidth);
     const hit = barAt(row, scale.invert(x), scale.invert(1) - scale.invert(0));
     say(hit?.layer.about?.(hit.bar) ?? "");
+    const thread = hit?.layer.thread?.(hit.bar) ?? -1;
+    if (thread >= 0) follow(thread);
   }
   function point(event: PointerEvent): void {
     const [x, y] = pointIn(event);
@@ -234,6 +250,24 @@ export function TimelineView({ page, timeline, groups, selection, query, remembe
           value={words}
           change={(text) => remember(changed(query, { find: text || undefined }), false)}
         />
+        {groups.threads === undefined ? null : (
+          <label title="The colours of the lanes of threads; click a thread to follow it">
+            {"threads by "}
+            <select
+              id="thread-colours"
+              onChange={(event) => remember(changed(query, { threads: event.currentTarget.value }), true)}
+            >
+              {THREAD_COLOURS.map((each) => (
+                <option selected={each === by}>{each}</option>
+              ))}
+            </select>
+          </label>
+        )}
+        {groups.threads === undefined || followed < 0 ? null : (
+          <button id="followed" onClick={() => follow(followed)} title="Follow no thread">
+            {`${threadName(groups.threads.list[followed])} ×`}
+          </button>
+        )}
         <span class="soft" id="range">{`${when(from)} to ${when(to)}: ${seconds(to - from)}`}</span>
         <span class="soft">{all > rows.length ? `${rows.length} of ${count(all)} rows; filter them by name` : ""}</span>
       </div>
@@ -244,7 +278,7 @@ export function TimelineView({ page, timeline, groups, selection, query, remembe
         label="Timeline; plus and minus zoom, arrow keys move, 0 shows all"
         draw={(context, size) => {
           const scale = scaleOf(size.width);
-          drawTimeline(context, size, timeline, rows, scale, clock);
+          drawTimeline(context, size, timeline, rows, scale, clock, paint);
           drawArrows(context, wakesIn(rows, groups, scale.domain()), scale);
         }}
         attach={attach}
@@ -266,6 +300,9 @@ export function TimelineView({ page, timeline, groups, selection, query, remembe
   );
 }
 
+/** What a thread is followed by in the address. */
+const followKey = ({ domain, tid }: ThreadItem): string => `${domain}/${tid}`;
+
 /** The range of the address, whose values may be anything. */
 function rangeOf(
   query: URLSearchParams,
@@ -284,7 +321,13 @@ function Colours({ timeline }: { timeline: Timeline }): JSX.Element {
   const domains = [...new Set(timeline.vcpus.map(({ domain }) => domain))];
   const shown = domains.length > DOMAINS.length ? [] : domains;
   return (
-    <Legend of={[...LEGEND, ...shown.map((name, i): [string, string] => [DOMAINS[i][0], `pCPU: ${name}`])]}>
+    <Legend
+      of={[
+        ...LEGEND,
+        ...(timeline.threads === undefined ? [] : QUEUED),
+        ...shown.map((name, i): [string, string] => [DOMAINS[i][0], `pCPU: ${name}`]),
+      ]}
+    >
       {timeline.run_kinds.some(([, , , waker]) => waker > 0) ? (
         <span>
           <b>●→</b> woke (the dot: what ran there)
@@ -296,12 +339,18 @@ function Colours({ timeline }: { timeline: Timeline }): JSX.Element {
 
 /** What the picture does not show. */
 function Notes({ timeline, seconds }: { timeline: Timeline; seconds: (cycles: number) => string }): JSX.Element {
+  const leftOut = timeline.threads?.left_out ?? 0;
   return (
     <>
       {timeline.together_below === 0 ? null : (
         <p class="soft">
           {`Neighbours that are shorter than ${seconds(timeline.together_below)} are drawn together. Make a report ` +
             "with --from and --to to see each of them."}
+        </p>
+      )}
+      {leftOut === 0 ? null : (
+        <p class="soft">
+          {`${count(leftOut)} ${leftOut === 1 ? "thread" : "threads"} that ran for less time: not in the page.`}
         </p>
       )}
       {timeline.kept_samples === 1 ? null : (

@@ -7,13 +7,29 @@ import { drawHeat } from "./heat_track";
 import { firstAfter } from "./intervals";
 import { type PageClock, timeTicks } from "./time_axis";
 import { type Row, TOP } from "./timeline_rows";
-import { type Layer, type Track, inkOn } from "./tracks";
+import type { ThreadColours, Threads } from "./threads";
+import { DOMAINS, type Layer, type Track, inkOn } from "./tracks";
 
 /** Room at the left for titles, and at the right for what is written beside rows. */
 export const LEFT = 150;
 export const RIGHT = 110;
 
 type Context = CanvasRenderingContext2D;
+
+/** How lanes of threads are painted. */
+export interface ThreadPaint {
+  threads: Threads;
+  by: ThreadColours;
+  /** The thread that is followed: the others are pale. */
+  followed?: number;
+}
+function paintThread({ threads, by, followed }: ThreadPaint, thread: number): string {
+  const place = threads.placeOf(thread, by);
+  return place < 0 || (followed !== undefined && followed !== thread)
+    ? colour("blocked")
+    : DOMAINS[place % DOMAINS.length][0];
+}
+
 /** From cycles of the page to pixels; its domain is what is in view. */
 export type TimeScale = ScaleLinear<number, number>;
 
@@ -57,7 +73,12 @@ function drawBins(context: Context, timeline: Timeline, track: Track, y: number,
   }
 }
 
-function drawLayer(context: Context, track: Track, layer: Layer, y: number, x: TimeScale): void {
+function drawLayer(context: Context, track: Track, layer: Layer, y: number, x: TimeScale, of?: ThreadPaint): void {
+  const { thread } = layer;
+  const paintOf =
+    thread === undefined || of === undefined
+      ? layer.paint
+      : (i: number): [number, string][] => [[1, paintThread(of, thread(i))]];
   const [from, to] = x.domain();
   const [left, end] = x.range();
   let drawn = -1;
@@ -68,7 +89,7 @@ function drawLayer(context: Context, track: Track, layer: Layer, y: number, x: T
     const width = Math.max(right - begin, 1);
     let bottom = y + track.height;
     let ground = "";
-    for (const [part, paint] of layer.paint(i)) {
+    for (const [part, paint] of paintOf(i)) {
       const tall = Math.min(part, 1) * track.height;
       context.fillStyle = ground = paint;
       context.fillRect(begin, bottom - tall, width > 3 ? width - 0.5 : width, tall);
@@ -101,7 +122,7 @@ function drawTitle(context: Context, { track, group, depth, isOpen, y }: Row): v
   context.fillText(`shade: part ${track.heat.words}`, 18 + depth * 8, middle + 16);
 }
 
-function drawTrack(context: Context, timeline: Timeline, { track, y }: Row, x: TimeScale): void {
+function drawTrack(context: Context, timeline: Timeline, { track, y }: Row, x: TimeScale, of?: ThreadPaint): void {
   const [from, to] = x.domain();
   const [left, right] = x.range();
   context.save();
@@ -115,7 +136,7 @@ function drawTrack(context: Context, timeline: Timeline, { track, y }: Row, x: T
     drawHeat(context, track.heat, { ...timeline, from, to }, { x: left, y, width: right - left });
   const isBinned = track.bins !== undefined && inView > (right - left) / 3;
   if (isBinned) drawBins(context, timeline, track, y, x);
-  for (const layer of isBinned ? track.layers.slice(1) : track.layers) drawLayer(context, track, layer, y, x);
+  for (const layer of isBinned ? track.layers.slice(1) : track.layers) drawLayer(context, track, layer, y, x, of);
   context.restore();
 }
 
@@ -126,6 +147,7 @@ export function drawTimeline(
   rows: Row[],
   x: TimeScale,
   clock: PageClock,
+  of?: ThreadPaint,
 ): void {
   const [from, to] = x.domain();
   drawAxis(context, x, clock, height);
@@ -142,6 +164,6 @@ export function drawTimeline(
       context.fillText(row.group.beside(from, to), width - 2, row.y + Math.min(row.track.height, 22) / 2);
       context.textAlign = "left";
     }
-    drawTrack(context, timeline, row, x);
+    drawTrack(context, timeline, row, x, of);
   }
 }

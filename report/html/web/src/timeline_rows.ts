@@ -23,13 +23,16 @@ export interface Wanted {
   toggled: ReadonlySet<string>;
 }
 
+/** What a group is opened by. */
+export const keyOf = ({ key, title }: Group): string => key ?? title;
+
 function rowsBelow(group: Group, wanted: Wanted, depth: number): Omit<Row, "y">[] {
   const { words, domain, toggled } = wanted;
   const isWanted =
     group.title.toLowerCase().includes(words) &&
     (group.of === undefined || domain === undefined || group.of === domain);
   // What is searched is found below closed groups, too.
-  const isOpen = (group.isOpen === true) !== toggled.has(group.title) || words !== "";
+  const isOpen = (group.isOpen === true) !== toggled.has(keyOf(group)) || words !== "";
   const below = isOpen ? (group.below ?? []).flatMap((each) => rowsBelow(each, wanted, depth + 1)) : [];
   if (!isWanted) return below;
   const tracks = (group.tracks ??= group.make(group.title));

@@ -6,7 +6,9 @@ import { count, percent, time } from "./format";
 import { domainsHeat, pcpusHeat } from "./heat_lanes";
 import type { Heat } from "./heat_track";
 import { Intervals, firstAfter, readIntervals } from "./intervals";
-import { unpack } from "./packed";
+import { packedRows } from "./packed";
+import { pcpuThreads, threadGroups, vcpuThreads } from "./thread_tracks";
+import { Threads } from "./threads";
 
 const STATES = ["running", "runnable", "blocked", "offline", "lost", "unknown"];
 const CAUSES = ["", "woken", "preempted", ""];
@@ -38,6 +40,8 @@ export interface Layer {
   label?: (i: number) => string;
   /** What is said of a bar that was clicked. */
   about?: (i: number) => string;
+  /** Of bars that are threads, which have the colours that the reader has chosen: the place in the list, or -1. */
+  thread?: (i: number) => number;
 }
 /** Writes an instant, as precisely as it can be seen. */
 export type When = (cycles: number) => string;
@@ -75,6 +79,10 @@ function entriesByRow(list: number[], each: number): Map<number, number[][]> {
 /** The tracks of a pCPU or a vCPU, or of several together with the groups `below` it. */
 export interface Group {
   title: string;
+  /** What it is opened by, where its title is not its own. */
+  key?: string;
+  /** The thread, of a row of one. */
+  thread?: number;
   /** The domain. */
   of?: string;
   /** Makes the tracks, when they are first shown. */
@@ -99,6 +107,7 @@ const VCPU_KINDS: [string, string][] = [
 
 export interface Groups {
   groups: Group[];
+  threads?: Threads;
   /** The vCPU that runs on a pCPU at an instant; undefined: none, or that is not known. */
   runsOn: (pcpu: number, at: number) => number | undefined;
 }
@@ -120,13 +129,11 @@ export function timelineGroups(timeline: Timeline, activity: Activity, hz: numbe
   for (const name of "guest exit running runnable blocked lost irq line bracket user kernel xen".split(" "))
     c[name] = colour(name);
 
-  const packed = unpack(timeline.intervals);
-  const ends: number[] = [];
-  for (const length of timeline.interval_bytes) ends.push((ends[ends.length - 1] ?? 0) + length);
+  const packed = packedRows(timeline.intervals, timeline.interval_bytes);
+  const threads = timeline.threads === undefined ? undefined : new Threads(timeline.threads);
   const known: (Intervals | undefined)[] = [];
   /** Those of each pCPU's vCPUs and interrupts, each vCPU's runstates and exits; read when they are drawn. */
-  const intervals = (i: number): Intervals =>
-    (known[i] ??= readIntervals(packed.subarray(ends[i - 1] ?? 0, ends[i] ?? 0)));
+  const intervals = (i: number): Intervals => (known[i] ??= readIntervals(packed(i)));
   const ofPcpu = (i: number): Intervals => intervals(i);
   const ofInterrupts = (i: number): Intervals => intervals(timeline.pcpus.length + i);
   const ofRunstates = (vcpu: number): Intervals => intervals(2 * timeline.pcpus.length + vcpu);
@@ -390,11 +397,18 @@ export function timelineGroups(timeline: Timeline, activity: Activity, hz: numbe
     return code === undefined ? undefined : timeline.vcpu_numbers[code];
   }
 
+  const defined = (tracks: (Track | undefined)[]): Track[] => tracks.filter((track) => track !== undefined);
   const has = (track: Track): boolean => track.layers.some((layer) => layer.begin.length > 0);
   const row = (title: string, more: Omit<Group, "title">): Group => ({ title, ...more });
   const isWide = timeline.pcpus.length + vcpus.length > MOST_OPEN;
   const pcpuRows = timeline.pcpus.map((number, i) =>
-    row(`pCPU ${number}`, { make: () => [pcpuTrack(i), ...[interruptTrack(i)].filter(has)] }),
+    row(`pCPU ${number}`, {
+      make: () => [
+        pcpuTrack(i),
+        ...defined([threads && pcpuThreads(threads, hz, ofPcpu(i), (k) => nameOf(vcpuOn(i, k)))]),
+        ...[interruptTrack(i)].filter(has),
+      ],
+    }),
   );
   const rows: Group[] =
     pcpuRows.length < 2
@@ -417,7 +431,11 @@ export function timelineGroups(timeline: Timeline, activity: Activity, hz: numbe
     const below = own.map((i) =>
       row(vcpus[i].name, {
         of: domain,
-        make: () => [runstateTrack(i), ...[exitTrack(i), sampleTrack(i)].filter(has)],
+        make: () => [
+          runstateTrack(i),
+          ...defined([threads && vcpuThreads(threads, hz, vcpus[i].name)]),
+          ...[exitTrack(i), sampleTrack(i)].filter(has),
+        ],
         beside: (from, to) => ranAndWaited([i], from, to),
       }),
     );
@@ -433,13 +451,14 @@ export function timelineGroups(timeline: Timeline, activity: Activity, hz: numbe
         }),
       );
   }
-  if (domainRows.length <= MOST_OPEN) return { groups: [...rows, ...domainRows], runsOn };
+  const ofThreads = threads === undefined ? [] : threadGroups(timeline, threads, hz);
+  if (domainRows.length <= MOST_OPEN) return { groups: [...rows, ...domainRows, ...ofThreads], threads, runsOn };
   const together = row(`${ofDomain.size} domains`, {
     make: (title) => [
       domainsHeat(timeline, activity, title, "running", [GUEST, XEN, UNDIVIDED]),
-      domainsHeat(timeline, activity, "waiting", "waiting for a pCPU", [RUNNABLE]),
+      domainsHeat(timeline, activity, "waiting", "waiting", [RUNNABLE]),
     ],
     below: domainRows,
   });
-  return { groups: [...rows, together], runsOn };
+  return { groups: [...rows, together, ...ofThreads], threads, runsOn };
 }

@@ -1,0 +1,91 @@
+#include "report/html/page_threads.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "guests/threads/follow_threads.h"
+#include "tests/unit/guests/ftrace/page_builder.h"
+#include "tests/unit/guests/recorded_kernel.h"
+#include "tests/unit/trace/trace_builder.h"
+#include "trace/trace_file.h"
+
+namespace xenoscope::report {
+namespace {
+
+using guests::PageBuilder;
+using guests::RecordedKernel;
+using nlohmann::ordered_json;
+using testing::ElementsAre;
+
+constexpr DomainId kD1{1};
+constexpr uint64_t kSleep = 1;
+
+// The vCPU runs from 50 on, but in [300, 400), where it waits for a pCPU.
+trace::TraceBuilder Xen() {
+  using namespace trace;  // NOLINT(google-build-using-namespace): the numbers of records
+  TraceBuilder xen;
+  xen.Window(0, {Rec(kRunnableToRunning, 50, {kD1V0}), Rec(kRunningToRunnable, 300, {kD1V0}),
+                 Rec(kRunnableToRunning, 400, {kD1V0}), Rec(kRunningToBlocked, 910, {kD1V0})});
+  return xen;
+}
+
+// "web" runs, sleeps, is woken by "db", and runs again.
+RecordedKernel& Shop(RecordedKernel& kernel) {
+  return kernel.Thread(7, 7, "web", "/shop.service")
+      .Page(0, PageBuilder(100)
+                   .Switch(0, 0, 0, 7, "web")          // 100
+                   .Switch(150, 7, kSleep, 8, "db")    // 250
+                   .Waking(200, 8, 7, "web")           // 450
+                   .Switch(50, 8, kSleep, 7, "web")    // 500
+                   .Switch(100, 7, kSleep, 0, "idle")  // 600
+                   .Page());
+}
+
+ordered_json PageOf(RecordedKernel& kernel, TscRange shown) {
+  const trace::TraceBuilder trace = Xen();
+  const auto xen = trace::TraceFile::FromBytes(trace.bytes(), "test");
+  EXPECT_TRUE(xen.ok()) << xen.status();
+  std::vector<guests::ThreadStates> domains;
+  domains.emplace_back(kernel.Open(), 0);
+  PageThreads threads(domains, shown);
+  domains[0].SetObserver(&threads);
+  EXPECT_TRUE(guests::FollowThreads(domains, &*xen).ok());
+  auto page = threads.ToJson([](DomainId) { return std::string("web1"); });
+  EXPECT_TRUE(page.ok()) << page.status();
+  return page.ok() ? *page : ordered_json{};
+}
+
+TEST(PageThreads, AreThoseThatWereOnVcpusTheLongestFirst) {
+  RecordedKernel kernel(kD1);
+  const ordered_json page = PageOf(Shop(kernel), {Tsc{0}, Tsc{1000}});
+  std::vector<std::string> names;
+  for (const auto& thread : page["list"]) names.push_back(thread["name"]);
+  EXPECT_THAT(names, ElementsAre("web", "db"));
+  EXPECT_EQ(page["list"][0]["container"], "shop");
+  EXPECT_EQ(page["list"][0]["domain"], "web1");
+  EXPECT_EQ(page["left_out"], 0);
+  EXPECT_EQ(page["vcpus"], ordered_json({"web1 v0"}));
+  // In the order in which they ran first: numbers in the list.
+  EXPECT_EQ(page["numbers"], ordered_json({0, 1}));
+}
+
+// A row is its intervals, each three numbers of one byte here: 3 for web1 v0; for web running,
+// sleeping, woken, running; for db running, stolen, running, sleeping.
+TEST(PageThreads, StatesOfOneKindAreOneInterval) {
+  RecordedKernel kernel(kD1);
+  const ordered_json page = PageOf(Shop(kernel), {Tsc{0}, Tsc{1000}});
+  EXPECT_EQ(page["interval_bytes"].size(), 3U);
+  RecordedKernel again(kD1);
+  const ordered_json later = PageOf(Shop(again), {Tsc{460}, Tsc{1000}});
+  EXPECT_EQ(later["list"].size(), 2U);
+  EXPECT_LT(later["interval_bytes"][0], page["interval_bytes"][0]);
+  EXPECT_LT(later["interval_bytes"][1], page["interval_bytes"][1]);
+}
+
+}  // namespace
+}  // namespace xenoscope::report
