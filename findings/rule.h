@@ -24,6 +24,8 @@ FindFunction FindMigrations;
 FindFunction FindPreemptedKernels;
 FindFunction FindShortBlocks;
 FindFunction FindExits;
+FindFunction FindTimers;
+FindFunction FindLocalApic;
 FindFunction FindHypercalls;
 FindFunction FindLosses;
 FindFunction FindBias;
@@ -43,6 +45,8 @@ inline constexpr std::array kRules = {
     Rule{"preempted_kernel", FindPreemptedKernels},
     Rule{"short_blocks", FindShortBlocks},
     Rule{"exits", FindExits},
+    Rule{"timers", FindTimers},
+    Rule{"local_apic", FindLocalApic},
     Rule{"hypercalls", FindHypercalls},
     Rule{"losses", FindLosses},
     Rule{"bias", FindBias},

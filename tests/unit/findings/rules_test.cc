@@ -243,6 +243,32 @@ TEST(Exits, NamesTheLeafAndItsUsualCause) {
   EXPECT_TRUE(ExitTrace("HLT", "hlt", "", 100 * kMs).Found(FindExits).empty());
 }
 
+TEST(Timers, CountsSettingsInRunningTime) {
+  EXPECT_TRUE(ExitTrace("MSR_WRITE", "msr_write", "0x6e0 (TSC_DEADLINE)", kMs)
+                  .Found(FindTimers)
+                  .at(0)
+                  .text.starts_with("d1 sets its timer 2,000 times in a second"));
+  EXPECT_TRUE(
+      ExitTrace("MSR_WRITE", "msr_write", "0x80b (X2APIC_EOI)", kMs).Found(FindTimers).empty());
+}
+
+TEST(LocalApic, AddsUpWhatEachRegisterDoesNotReach) {
+  const auto found = [](std::vector<MetricRow> rows) {
+    Trace trace;
+    trace.Vcpu(1, 500 * kMs).Table("exits", std::move(rows));
+    return trace.Found(FindLocalApic);
+  };
+  const MetricRow tpr = Row("TPR_BELOW_THRESHOLD", 1000, 15 * kMs);
+  const MetricRow access = Row("APIC_ACCESS", 500, 15 * kMs);
+  const auto both = found({tpr, access});
+  ASSERT_EQ(both.size(), 1U);
+  EXPECT_EQ(both[0].text,
+            "d1 reaches its local APIC by memory 1,500 times: 6.00% of its active time");
+  EXPECT_TRUE(found({tpr}).empty());
+  EXPECT_TRUE(found({Row("APIC_ACCESS", 500, 30 * kMs)}).empty())
+      << "one kind is a finding of exits";
+}
+
 TEST(UsualCause, DependsOnTheNumberFirst) {
   EXPECT_THAT(UsualCause({"VMEXIT_NPF", "npf", "populate_on_demand"}), HasSubstr("maxmem"));
   EXPECT_THAT(UsualCause({"EPT_VIOLATION", "npf", "mmio_dm, apic"}), HasSubstr("local APIC"));
