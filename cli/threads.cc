@@ -16,6 +16,7 @@
 #include "cli/kernel_traces.h"
 #include "cli/output.h"
 #include "cli/thread_path.h"
+#include "cli/trace_dat.h"
 #include "cli/trace_options.h"
 #include "guests/threads/follow_threads.h"
 #include "guests/threads/thread_states.h"
@@ -36,6 +37,7 @@ struct Options {
   profile::TraceRequest trace;
   std::string by = "thread";
   std::string format = "text";
+  std::string output;
   size_t limit = 40;
   bool culprits = false;
   bool exits = false;
@@ -43,6 +45,8 @@ struct Options {
   std::optional<Instant> from;
   std::optional<Instant> to;
 };
+
+constexpr const char* kTraceDat = "trace.dat";
 
 report::ThreadsBy ByOf(const std::string& word) {
   if (word == "domain") return report::ThreadsBy::kDomain;
@@ -178,6 +182,10 @@ absl::Status ShowThreads(const Options& options) {
   const bool text = options.format == "text";
   const auto name_of = [&info](DomainId domain) { return info.NameOf(domain); };
   const Clock clock = options.trace.clock.value_or(recording.clock());
+  if (options.format == kTraceDat) {
+    return ExportTraceDat(options.output, recording, input ? &*input : nullptr, kernels, domains,
+                          clock);
+  }
   const report::ThreadsOptions shown{
       .by = ByOf(options.by), .text = text, .limit = text ? options.limit : 0};
   report::Table table;
@@ -231,18 +239,33 @@ void AddThreads(Command program, CommandAction& run) {
       "With --path: end (not included), as --from");
   command.AddOption("--limit", options->limit, "Show at most this many rows as text; 0: all")
       .ShowDefault();
-  command.AddOption("--format", options->format, "Output format: text, json or csv")
-      .OneOf({"text", "json", "csv"})
+  command
+      .AddOption("--format", options->format,
+                 "Output format: text, json or csv; trace.dat: all events of kernels and of Xen, "
+                 "for trace-cmd, KernelShark and Trace Compass")
+      .OneOf({"text", "json", "csv", kTraceDat})
       .ShowDefault();
+  command.AddOption("-o,--output", options->output, "With --format trace.dat: directory to make")
+      .ValueName("DIRECTORY");
   command.SetFooter(
       "Example:\n"
       "  xenoscope record --threads -o web.xeno -- sleep 10\n"
       "  xenoscope threads web.xeno --by process\n"
       "  xenoscope threads web.xeno --exits --by container    # hypercalls, page faults, I/O, ...\n"
-      "  xenoscope threads web.xeno --path web1/1234 --from 2.5 --to 2.6");
+      "  xenoscope threads web.xeno --path web1/1234 --from 2.5 --to 2.6\n"
+      "  xenoscope threads web.xeno --format trace.dat -o web; kernelshark web/xen.dat -a "
+      "web/web1.dat");
   command.SetCallback([options, &run] {
     if (options->path.empty() && (options->from || options->to)) {
       ThrowUsageError(options->from ? "--from" : "--to", "goes with --path only");
+    }
+    const bool is_export = options->format == kTraceDat;
+    if (is_export && (options->culprits || options->exits || !options->path.empty())) {
+      ThrowUsageError("--format", "trace.dat has all events, and no table");
+    }
+    if (is_export == options->output.empty()) {
+      ThrowUsageError("-o", is_export ? "names the directory for --format trace.dat"
+                                      : "goes with --format trace.dat only");
     }
     run = [options] { return ShowThreads(*options); };
   });

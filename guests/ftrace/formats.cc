@@ -108,6 +108,7 @@ absl::Status AddEvent(std::string_view name, std::string_view text, Formats& for
   const size_t slash = name.find('/');
   format.system = name.substr(0, slash);
   format.name = name.substr(slash + 1);
+  format.text = text;
   const auto known = std::ranges::find(formats.events, format.id, &EventFormat::id);
   if (known != formats.events.end()) {
     *known = std::move(format);

@@ -38,6 +38,7 @@ struct EventFormat {
   std::string system;  // "sched"
   std::string name;    // "sched_switch"
   uint16_t id = 0;     // number that its events begin with
+  std::string text;    // as the kernel has it
   std::vector<EventField> fields;
 
   // Returns the field of that name, or null.
