@@ -51,8 +51,8 @@ absl::StatusOr<std::string> ThreadPath(const PathRequest& request, const KernelT
     return NotFoundError("{} has no kernel's events in the recording",
                          DomainLabel(named.domain, info.NameOf(named.domain)));
   }
-  guests::PathFinder finder(named.domain, request.range);
-  domain->SetObserver(&finder);
+  guests::PathFinder finder(request.range);
+  for (guests::ThreadStates& each : domains) each.SetObserver(&finder);
   XENOSCOPE_RETURN_IF_ERROR(guests::FollowThreads(domains, xen));
   // A number may be used again: the thread with it that ran longest.
   std::optional<size_t> thread;
@@ -64,11 +64,12 @@ absl::StatusOr<std::string> ThreadPath(const PathRequest& request, const KernelT
     return NotFoundError("{} has no thread {}: `xenoscope threads` lists them",
                          DomainLabel(named.domain, info.NameOf(named.domain)), named.tid);
   }
-  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<guests::PathStep> path, finder.Find(*thread));
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<guests::PathStep> path,
+                             finder.Find({named.domain, *thread}));
   const auto name_of = [&info](DomainId id) { return info.NameOf(id); };
-  const report::Table steps = report::PathStepsTable(path, *domain, name_of, clock, shown);
+  const report::Table steps = report::PathStepsTable(path, domains, name_of, clock, shown);
   if (request.format == "csv") return report::ToCsv(steps);
-  const report::Table sums = report::PathSumsTable(path, *domain, name_of, clock, shown);
+  const report::Table sums = report::PathSumsTable(path, domains, name_of, clock, shown);
   if (request.format == "json") {
     return report::Dump({{"begin_tsc", request.range.begin.value},
                          {"end_tsc", request.range.end.value},

@@ -226,7 +226,7 @@ void AddThreads(Command program, CommandAction& run) {
   command
       .AddOption("--path", options->path,
                  "Instead of all threads, show on what one waited: its critical path. While it "
-                 "sleeps, the path is that of the thread of its domain that woke it")
+                 "sleeps, the path is that of the thread that woke it, also in another domain")
       .ValueName("DOMAIN/TID")
       .Excludes("--culprits")
       .Excludes("--exits");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -19,6 +20,10 @@ namespace {
 using correlate::SegmentKind;
 using correlate::TimelineState;
 using correlate::VcpuTrack;
+
+// event_channel_op (xen/include/public/xen.h), and the cycles within which it wakes a vCPU.
+constexpr uint32_t kEventChannelOp = 32;
+constexpr Cycles kLongestSend = Cycles{1} << 17;
 
 // Returns the state of a running vCPU; `exit` is for kExit.
 VcpuState StateOf(SegmentKind segment, const HandledExit& exit) {
@@ -69,7 +74,18 @@ class VcpuStates final : public correlate::TimelineObserver {
     Tell(segment.vcpu, segment.range,
          StateOf(segment.kind, {segment.exit, segment.nested, segment.reason}));
   }
+  // A record of this pCPU is taken next, while this vCPU runs there; null: none is known.
+  void SetRecord(const trace::Record& record, const VcpuTrack* current) {
+    pcpu_ = record.pcpu;
+    current_ = current;
+  }
   void OnMark(const correlate::Mark& mark) override {
+    if (mark.kind == correlate::MarkKind::kHypercall ||
+        mark.kind == correlate::MarkKind::kSubcall) {
+      OnHypercall(mark.pcpu, mark.vcpu, mark.number, mark.tsc);
+    } else {
+      CallOn(mark.pcpu) = {};
+    }
     const auto found = by_id_.find(mark.vcpu.domain);
     if (found == by_id_.end()) return;
     found->second->OnEntry(mark.vcpu.vcpu.value,
@@ -78,6 +94,9 @@ class VcpuStates final : public correlate::TimelineObserver {
   // The handler of the vCPU's exit has recorded something.
   void OnHandlerRecord(const VcpuTrack& vcpu, const trace::Record& record) {
     const auto found = by_id_.find(vcpu.ref.domain);
+    if (record.event == trace::Event::kHvmVmmcall && record.payload.count() > 0) {
+      OnHypercall(record.pcpu, vcpu.ref, record.payload.Word(0), record.tsc);
+    }
     if (found == by_id_.end() || !vcpu.exit_open) return;
     found->second->OnHandlerRecord(vcpu.ref.vcpu.value, vcpu.exit, record);
   }
@@ -88,9 +107,14 @@ class VcpuStates final : public correlate::TimelineObserver {
     }
     Tell(interval.vcpu, interval.range, {StateOf(interval.state)});
   }
-  void OnState(const VcpuTrack& vcpu, TimelineState /*before*/) override {
+  void OnState(const VcpuTrack& vcpu, TimelineState before) override {
     run_queues_.OnState(vcpu);
-    if (by_id_.contains(vcpu.ref.domain)) tracks_[vcpu.ref] = &vcpu;
+    const auto found = by_id_.find(vcpu.ref.domain);
+    if (found == by_id_.end()) return;
+    tracks_[vcpu.ref] = &vcpu;
+    if (before == TimelineState::kBlocked && vcpu.state == TimelineState::kRunnable) {
+      found->second->OnVcpuWoken(vcpu.ref.vcpu.value, SenderTo(vcpu.ref, vcpu.since));
+    }
   }
   // The vCPU's kernel puts another thread on it now.
   void BeforeSwitch(VcpuRef vcpu, Tsc at) {
@@ -110,6 +134,31 @@ class VcpuStates final : public correlate::TimelineObserver {
   }
 
  private:
+  // The last hypercall that began on a pCPU.
+  struct Call {
+    VcpuRef by;
+    Tsc at;
+    bool is_send = false;  // it may have sent an event
+  };
+  Call& CallOn(PcpuId pcpu) {
+    if (pcpu.value >= calls_.size()) calls_.resize(size_t{pcpu.value} + 1);
+    return calls_[pcpu.value];
+  }
+  void OnHypercall(PcpuId pcpu, VcpuRef by, uint32_t number, Tsc at) {
+    CallOn(pcpu) = {by, at, number == kEventChannelOp};
+  }
+  // Returns who sent the event by which Xen wakes the vCPU, if the record that says so comes within
+  // a hypercall that may have sent it. The end of a PV guest's hypercall is not recorded.
+  std::optional<EventSender> SenderTo(VcpuRef woken, Tsc at) {
+    const Call& call = CallOn(pcpu_);
+    if (!call.is_send || current_ == nullptr || current_->ref != call.by ||
+        current_->state != TimelineState::kRunning || call.by.domain == woken.domain ||
+        at < call.at || at - call.at > kLongestSend) {
+      return std::nullopt;
+    }
+    return EventSender{ThreadOn(call.by), at};
+  }
+
   void Tell(VcpuRef vcpu, TscRange range, const VcpuState& state) const {
     const auto found = by_id_.find(vcpu.domain);
     if (found == by_id_.end()) return;
@@ -140,6 +189,9 @@ class VcpuStates final : public correlate::TimelineObserver {
     told_[pcpu.value] = rest.end;
   }
 
+  PcpuId pcpu_;  // of the record that is taken
+  const VcpuTrack* current_ = nullptr;
+  std::vector<Call> calls_;  // by pCPU
   correlate::RunQueues run_queues_;
   std::vector<Tsc> told_;  // by pCPU: those that wait were told up to here
   absl::flat_hash_map<DomainId, ThreadStates*> by_id_;
@@ -182,6 +234,7 @@ absl::Status FollowThreads(std::span<ThreadStates> domains, const trace::TraceFi
         const VcpuTrack* const vcpu = timeline.Current(record.pcpu);
         if (vcpu != nullptr) vcpus.OnHandlerRecord(*vcpu, record);
       }
+      vcpus.SetRecord(record, timeline.Current(record.pcpu));
       timeline.Take(*item);
     }
   }

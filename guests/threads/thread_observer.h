@@ -7,6 +7,7 @@
 
 #include "base/ids.h"
 #include "base/tsc.h"
+#include "guests/threads/culprits.h"
 
 namespace xenoscope::guests {
 
@@ -21,6 +22,12 @@ struct ThreadInterval {
   ThreadState state{};
 };
 
+// Who sent an event to a domain that woke its vCPU.
+struct EventSender {
+  Culprit by;  // the thread of another domain that made the hypercall
+  Tsc at;      // when Xen woke the vCPU
+};
+
 struct ThreadWakeup {
   DomainId domain;
   size_t waker = 0;  // index; it ran
@@ -29,6 +36,8 @@ struct ThreadWakeup {
   // An interrupt stopped the waker, and woke the thread. Not all interrupts are recorded: that of a
   // processor's own timer is not.
   bool by_interrupt = false;
+  // by_interrupt: the interrupt was of an event channel; nothing: its sender is not known.
+  std::optional<EventSender> sender{};
 };
 
 class ThreadObserver {

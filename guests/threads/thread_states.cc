@@ -194,6 +194,10 @@ void ThreadStates::OnStolen(uint32_t cpu, TscRange range, Culprit by) {
   waits_.Add({vcpu.thread, WaitState::kStolen, Scheduler::kXen, by, part.Length()});
 }
 
+void ThreadStates::OnVcpuWoken(uint32_t cpu, std::optional<EventSender> sender) {
+  if (cpu < vcpu_tracks_.size()) vcpu_tracks_[cpu].sender = sender;
+}
+
 void ThreadStates::OnHandlerRecord(uint32_t cpu, uint64_t exit, const trace::Record& record) {
   if (cpu < vcpu_tracks_.size()) xen_times_.TakeRecord(cpu, exit, record);
 }
@@ -285,6 +289,7 @@ void ThreadStates::OnSwitch(uint32_t cpu, const KernelEvent& event, const VcpuSt
   if (event.next != 0) thread.name = event.name.substr(0, kMaxName);
   vcpu.thread = after;
   vcpu.switched = at;
+  if (event.next != 0) vcpu.sender.reset();
   vcpu.in_irq = vcpu.in_softirq = false;  // no interrupt does that; their exits may be lost
 }
 
@@ -304,11 +309,13 @@ void ThreadStates::OnWaking(uint32_t cpu, const KernelEvent& event, Tsc at) {
   if (observer_ != nullptr && waker) {
     const VcpuTrack& vcpu = vcpu_tracks_[cpu];
     const bool is_idle = threads_[*waker].tid == 0;  // it wakes nobody by itself
+    const bool by_interrupt = is_idle || vcpu.in_irq || vcpu.in_softirq;
     observer_->OnWakeup({.domain = domain(),
                          .waker = *waker,
                          .woken = thread,
                          .at = at,
-                         .by_interrupt = is_idle || vcpu.in_irq || vcpu.in_softirq});
+                         .by_interrupt = by_interrupt,
+                         .sender = by_interrupt ? vcpu.sender : std::nullopt});
   }
   if (threads_[thread].name.empty()) threads_[thread].name = event.name.substr(0, kMaxName);
 }

@@ -109,6 +109,9 @@ class ThreadStates {
   // nothing is known of whose time it was.
   void OnStolen(uint32_t cpu, TscRange range, Culprit by);
 
+  // Says that Xen woke the vCPU now, and who made it do so if that is known.
+  void OnVcpuWoken(uint32_t cpu, std::optional<EventSender> sender);
+
   // Say now that the handler of the vCPU's exit recorded something, and that a PV guest's vCPU
   // entered Xen.
   void OnHandlerRecord(uint32_t cpu, uint64_t exit, const trace::Record& record);
@@ -165,6 +168,8 @@ class ThreadStates {
     // An interrupt, or what one left to do, has stopped `thread`.
     bool in_irq = false;
     bool in_softirq = false;
+    // Who woke the vCPU, until its kernel runs another thread than the idle one.
+    std::optional<EventSender> sender;
   };
 
   size_t ThreadOf(uint32_t tid);

@@ -13,24 +13,27 @@ namespace {
 
 using guests::PathStep;
 
-ThreadKey KeyOf(const PathStep& step, const guests::ThreadStates& domain, ThreadsBy by) {
-  if (step.thread >= domain.threads().size()) return {domain.domain(), "", "", 0, "", 0};
-  return KeyOf(domain, domain.threads()[step.thread], by);
+ThreadKey KeyOf(const PathStep& step, std::span<const guests::ThreadStates> domains, ThreadsBy by) {
+  const auto domain = std::ranges::find(domains, step.of.domain, &guests::ThreadStates::domain);
+  if (domain == domains.end() || step.of.thread >= domain->threads().size()) {
+    return {step.of.domain, "", "", 0, "", 0};
+  }
+  return KeyOf(*domain, domain->threads()[step.of.thread], by);
 }
 
 const char* StateName(const PathStep& step) {
-  return step.thread == PathStep::kUnknown ? "[unknown]" : StateTitle(step.state);
+  return step.of.thread == guests::Culprit::kNoThread ? "[unknown]" : StateTitle(step.state);
 }
 
 }  // namespace
 
-Table PathSumsTable(std::span<const PathStep> path, const guests::ThreadStates& domain,
+Table PathSumsTable(std::span<const PathStep> path, std::span<const guests::ThreadStates> domains,
                     const std::function<std::string(DomainId)>& name_of, Clock clock,
                     const ThreadsOptions& options) {
   std::map<std::pair<ThreadKey, std::string>, Cycles> sums;
   Cycles total = 0;
   for (const PathStep& step : path) {
-    sums[{KeyOf(step, domain, options.by), StateName(step)}] += step.range.Length();
+    sums[{KeyOf(step, domains, options.by), StateName(step)}] += step.range.Length();
     total += step.range.Length();
   }
   std::vector<std::pair<std::pair<ThreadKey, std::string>, Cycles>> sorted(sums.begin(),
@@ -59,7 +62,7 @@ Table PathSumsTable(std::span<const PathStep> path, const guests::ThreadStates& 
   return table;
 }
 
-Table PathStepsTable(std::span<const PathStep> path, const guests::ThreadStates& domain,
+Table PathStepsTable(std::span<const PathStep> path, std::span<const guests::ThreadStates> domains,
                      const std::function<std::string(DomainId)>& name_of, Clock clock,
                      const ThreadsOptions& options) {
   const ThreadWords words(name_of, options);
@@ -72,7 +75,7 @@ Table PathStepsTable(std::span<const PathStep> path, const guests::ThreadStates&
   for (const PathStep& step : path) {
     std::vector<Cell> cells{clock.Seconds(step.range.begin - path.front().range.begin),
                             clock.Seconds(step.range.Length())};
-    for (Cell& cell : words.Of(KeyOf(step, domain, options.by))) cells.push_back(std::move(cell));
+    for (Cell& cell : words.Of(KeyOf(step, domains, options.by))) cells.push_back(std::move(cell));
     cells.emplace_back(std::string(StateName(step)));
     cells.emplace_back(uint64_t{step.depth});
     table.AddRow(std::move(cells));

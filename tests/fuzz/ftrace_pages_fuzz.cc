@@ -98,7 +98,7 @@ void CheckWaits(const guests::ThreadStates& states) {
 // The steps of each path are all of its range, one after the other.
 void CheckPaths(const guests::PathFinder& finder, xenoscope::TscRange range, size_t threads) {
   for (size_t thread = 0; thread <= threads; ++thread) {
-    const auto path = finder.Find(thread);
+    const auto path = finder.Find({kGuest, thread});
     if (!path.ok()) std::abort();
     xenoscope::Tsc end = range.begin;
     for (const guests::PathStep& step : *path) {
@@ -154,7 +154,7 @@ void FollowThreads(Bytes formats, Bytes page, uint32_t page_size) {
   std::vector<guests::ThreadStates> domains;
   domains.emplace_back(**trace, guests::EventClock::Fixed(0));
   const xenoscope::TscRange range{xenoscope::Tsc{600}, xenoscope::Tsc{20'000}};
-  guests::PathFinder finder(kGuest, range);
+  guests::PathFinder finder(range);
   domains[0].SetObserver(&finder);
   if (!guests::FollowThreads(domains, &Xen()).ok()) std::abort();
   CheckWaits(domains[0]);
