@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "analysis/document.h"
 #include "base/error.h"
+#include "profile/pipeline_options.h"
 #include "store/store.h"
 #include "store/trace_totals.h"
 

@@ -180,7 +180,7 @@ TEST_F(LoadTest, ProgramThatIsGivenAndRecordedCountsOnce) {
   ASSERT_TRUE(loaded.ok());
   EXPECT_THAT(loaded->warnings, IsEmpty());
   EXPECT_THAT(At(*loaded, {1}, Mode::kUser, main), testing::EndsWith("!main"));
-  EXPECT_NE(loaded->resolver->UserCodeAt({1}, main).table, nullptr);
+  EXPECT_NE(loaded->resolver->UserCodeAt({1}, {}, main).table, nullptr);
 }
 
 TEST_F(LoadTest, ChainsAreUnwoundThroughStrippedProgram) {
@@ -197,7 +197,7 @@ TEST_F(LoadTest, ChainsAreUnwoundThroughStrippedProgram) {
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   ASSERT_THAT(loaded->warnings, SizeIs(1));
   EXPECT_THAT(loaded->warnings[0], HasSubstr("call chains are unwound through it"));
-  EXPECT_NE(loaded->resolver->UserCodeAt({1}, 0x400000).table, nullptr);
+  EXPECT_NE(loaded->resolver->UserCodeAt({1}, {}, 0x400000).table, nullptr);
   EXPECT_THAT(At(*loaded, {1}, Mode::kUser, 0x400000), HasSubstr("stripped of its symbols"));
 }
 

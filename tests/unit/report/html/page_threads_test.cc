@@ -51,7 +51,7 @@ ordered_json PageOf(RecordedKernel& kernel, TscRange shown) {
   const auto xen = trace::TraceFile::FromBytes(trace.bytes(), "test");
   EXPECT_TRUE(xen.ok()) << xen.status();
   std::vector<guests::ThreadStates> domains;
-  domains.emplace_back(kernel.Open(), 0);
+  domains.emplace_back(kernel.Open(), guests::EventClock::Fixed(0));
   PageThreads threads(domains, shown);
   domains[0].SetObserver(&threads);
   EXPECT_TRUE(guests::FollowThreads(domains, &*xen).ok());
