@@ -3,7 +3,19 @@
 import type { Domain as DomainData, Flame, PageData } from "./page_data";
 import type { Selection } from "./selection";
 
-export type { Code, Diff, DiffRow, Exit, Finding, Flame, OverTime, Report, ReportRow, Timeline, TraceTable } from "./page_data";
+export type {
+  Code,
+  Diff,
+  DiffRow,
+  Exit,
+  Finding,
+  Flame,
+  OverTime,
+  Report,
+  ReportRow,
+  Timeline,
+  TraceTable,
+} from "./page_data";
 
 /** A domain; in a selection, where there is a trace, with the cycles for which its vCPUs waited for a pCPU, and ran. */
 export type Domain = DomainData & { waited?: number; ran?: number };

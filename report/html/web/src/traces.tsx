@@ -34,9 +34,7 @@ function Table({ of: { title, columns, rows, left_out }, hz }: { of: TraceTable;
                   </td>
                   {columns.map(({ is_time }, i) => {
                     const figure = figures[i];
-                    return (
-                      <td class="n">{figure === undefined ? "" : is_time ? time(figure / hz) : count(figure)}</td>
-                    );
+                    return <td class="n">{figure === undefined ? "" : is_time ? time(figure / hz) : count(figure)}</td>;
                   })}
                   <td class="n soft">{whole > 0 ? percent((figures[last] ?? 0) / whole, 1) : ""}</td>
                 </tr>

@@ -43,9 +43,9 @@ class DatReader {
     EXPECT_EQ(Name(), "header_event");
     Text(Take<uint64_t>());
     EXPECT_EQ(Take<uint32_t>(), 0U);
-    for (uint32_t systems = Take<uint32_t>(); systems > 0; --systems) {
+    for (auto systems = Take<uint32_t>(); systems > 0; --systems) {
       const std::string system = Name();
-      for (uint32_t events = Take<uint32_t>(); events > 0; --events) {
+      for (auto events = Take<uint32_t>(); events > 0; --events) {
         formats.push_back(system + " " + Text(Take<uint64_t>()));
       }
     }
@@ -54,7 +54,7 @@ class DatReader {
     threads = Text(Take<uint64_t>());
     cpus_ = Take<uint32_t>();
     EXPECT_EQ(Name(), "options  ");
-    for (uint16_t option = Take<uint16_t>(); option != 0; option = Take<uint16_t>()) {
+    for (auto option = Take<uint16_t>(); option != 0; option = Take<uint16_t>()) {
       options.push_back(fmt::format("{}: {}", option, Take<uint32_t>()));
       at_ += std::stoul(options.back().substr(options.back().find(' ')));
     }
@@ -101,7 +101,7 @@ class DatReader {
   }
   std::string Name() {
     const std::string_view rest = AsText(file_.bytes().subspan(at_));
-    const std::string name(rest.substr(0, rest.find('\0')));
+    std::string name(rest.substr(0, rest.find('\0')));
     at_ += name.size() + 1;
     return name;
   }
