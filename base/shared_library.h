@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -17,13 +18,19 @@ class SharedLibrary {
   // `purpose` begins the message: "debug servers".
   static absl::StatusOr<SharedLibrary> Load(const std::string& name, std::string_view purpose);
 
-  // Sets `function` to the library's function of this name. Errors (NotFound): it has none.
-  template <typename Function>
-  absl::Status Find(const char* symbol, Function*& function) const {
+  // Sets `function` to the library's function of this name, and so on for more names with their
+  // functions. Errors (NotFound): it does not have one of them.
+  template <typename Function, typename... More>
+  absl::Status Find(const char* symbol, Function*& function, More&&... more) const {
     const absl::StatusOr<void*> found = Find(symbol);
+    if (!found.ok()) return found.status();
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): what dlsym is for
-    if (found.ok()) function = reinterpret_cast<Function*>(*found);
-    return found.status();
+    function = reinterpret_cast<Function*>(*found);
+    if constexpr (sizeof...(More) == 0) {
+      return absl::OkStatus();
+    } else {
+      return Find(std::forward<More>(more)...);
+    }
   }
 
  private:

@@ -41,12 +41,10 @@ struct Functions {
     XENOSCOPE_ASSIGN_OR_RETURN(const SharedLibrary library,
                                SharedLibrary::Load(kLibrary, "metrics on a port"));
     Functions out;
-    XENOSCOPE_RETURN_IF_ERROR(library.Find("MHD_start_daemon", out.start));
-    XENOSCOPE_RETURN_IF_ERROR(library.Find("MHD_stop_daemon", out.stop));
-    XENOSCOPE_RETURN_IF_ERROR(library.Find("MHD_create_response_from_buffer", out.make_response));
-    XENOSCOPE_RETURN_IF_ERROR(library.Find("MHD_add_response_header", out.add_header));
-    XENOSCOPE_RETURN_IF_ERROR(library.Find("MHD_queue_response", out.queue));
-    XENOSCOPE_RETURN_IF_ERROR(library.Find("MHD_destroy_response", out.destroy));
+    XENOSCOPE_RETURN_IF_ERROR(library.Find(
+        "MHD_start_daemon", out.start, "MHD_stop_daemon", out.stop,
+        "MHD_create_response_from_buffer", out.make_response, "MHD_add_response_header",
+        out.add_header, "MHD_queue_response", out.queue, "MHD_destroy_response", out.destroy));
     return out;
   }
 };

@@ -29,10 +29,10 @@ class DebugServer::Client {
     auto client = std::make_unique<Client>();
     XENOSCOPE_ASSIGN_OR_RETURN(const SharedLibrary library,
                                SharedLibrary::Load(kLibrary, "debug servers"));
-    XENOSCOPE_RETURN_IF_ERROR(library.Find("debuginfod_begin", client->begin_));
-    XENOSCOPE_RETURN_IF_ERROR(library.Find("debuginfod_end", client->end_));
-    XENOSCOPE_RETURN_IF_ERROR(library.Find("debuginfod_find_debuginfo", client->find_debuginfo_));
-    XENOSCOPE_RETURN_IF_ERROR(library.Find("debuginfod_find_executable", client->find_executable_));
+    XENOSCOPE_RETURN_IF_ERROR(library.Find("debuginfod_begin", client->begin_, "debuginfod_end",
+                                           client->end_, "debuginfod_find_debuginfo",
+                                           client->find_debuginfo_, "debuginfod_find_executable",
+                                           client->find_executable_));
     client->client_ = client->begin_();
     if (client->client_ == nullptr) return ExhaustedError("{} does not start", kLibrary);
     return client;

@@ -1,6 +1,7 @@
 #include "sampler/agent/vchan_channel.h"
 
 #include "base/error.h"
+#include "sampler/xen/privcmd.h"
 
 #ifdef XENOSCOPE_HAVE_VCHAN
 
@@ -66,17 +67,13 @@ class Libraries {
     XENOSCOPE_ASSIGN_OR_RETURN(const SharedLibrary log,
                                SharedLibrary::Load("libxentoollog.so.1", kPurpose));
     Libraries all;
-    XENOSCOPE_RETURN_IF_ERROR(vchan.Find("libxenvchan_server_init", all.server_init));
-    XENOSCOPE_RETURN_IF_ERROR(vchan.Find("libxenvchan_client_init", all.client_init));
-    XENOSCOPE_RETURN_IF_ERROR(vchan.Find("libxenvchan_close", all.close));
-    XENOSCOPE_RETURN_IF_ERROR(vchan.Find("libxenvchan_read", all.read));
-    XENOSCOPE_RETURN_IF_ERROR(vchan.Find("libxenvchan_write", all.write));
-    XENOSCOPE_RETURN_IF_ERROR(vchan.Find("libxenvchan_wait", all.wait));
-    XENOSCOPE_RETURN_IF_ERROR(vchan.Find("libxenvchan_fd_for_select", all.fd_for_select));
-    XENOSCOPE_RETURN_IF_ERROR(vchan.Find("libxenvchan_data_ready", all.data_ready));
-    XENOSCOPE_RETURN_IF_ERROR(vchan.Find("libxenvchan_buffer_space", all.buffer_space));
-    XENOSCOPE_RETURN_IF_ERROR(log.Find("xtl_createlogger_stdiostream", all.create_logger));
-    XENOSCOPE_RETURN_IF_ERROR(log.Find("xtl_logger_destroy", all.destroy_logger));
+    XENOSCOPE_RETURN_IF_ERROR(vchan.Find(
+        "libxenvchan_server_init", all.server_init, "libxenvchan_client_init", all.client_init,
+        "libxenvchan_close", all.close, "libxenvchan_read", all.read, "libxenvchan_write",
+        all.write, "libxenvchan_wait", all.wait, "libxenvchan_fd_for_select", all.fd_for_select,
+        "libxenvchan_data_ready", all.data_ready, "libxenvchan_buffer_space", all.buffer_space));
+    XENOSCOPE_RETURN_IF_ERROR(log.Find("xtl_createlogger_stdiostream", all.create_logger,
+                                       "xtl_logger_destroy", all.destroy_logger));
     return all;
   }
 
@@ -198,17 +195,11 @@ absl::StatusOr<std::unique_ptr<Channel>> ConnectVchan(DomainId guest) {
 
 namespace xenoscope::sampler {
 
-namespace {
-absl::Status NoLibrary() {
-  return UnimplementedError(
-      "this xenoscope was built without the headers of libxenvchan: install libxen-dev and build "
-      "again");
+absl::StatusOr<std::unique_ptr<Channel>> OfferVchan(DomainId /*peer*/) { return BuiltWithoutXen(); }
+absl::StatusOr<std::unique_ptr<Channel>> ConnectVchan(DomainId /*guest*/) {
+  return BuiltWithoutXen();
 }
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<Channel>> OfferVchan(DomainId /*peer*/) { return NoLibrary(); }
-absl::StatusOr<std::unique_ptr<Channel>> ConnectVchan(DomainId /*guest*/) { return NoLibrary(); }
-absl::Status DontForkRings(const libxenvchan& /*channel*/) { return NoLibrary(); }
+absl::Status DontForkRings(const libxenvchan& /*channel*/) { return BuiltWithoutXen(); }
 
 }  // namespace xenoscope::sampler
 

@@ -1,6 +1,7 @@
 #include "sampler/vcpu/vcpu_calls.h"
 
 #include "base/error.h"
+#include "sampler/xen/privcmd.h"
 
 #ifdef XENOSCOPE_HAVE_XEN
 
@@ -123,10 +124,7 @@ absl::StatusOr<std::unique_ptr<VcpuCalls>> OpenVcpuCalls() {
 
 namespace xenoscope::sampler {
 
-absl::StatusOr<std::unique_ptr<VcpuCalls>> OpenVcpuCalls() {
-  return UnimplementedError(
-      "this xenoscope was built without Xen's libraries: install libxen-dev and build again");
-}
+absl::StatusOr<std::unique_ptr<VcpuCalls>> OpenVcpuCalls() { return BuiltWithoutXen(); }
 
 }  // namespace xenoscope::sampler
 

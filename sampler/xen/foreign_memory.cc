@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "sampler/xen/privcmd.h"
 
 #ifdef XENOSCOPE_HAVE_XEN
 
@@ -22,30 +23,22 @@ namespace xenoscope::sampler {
 class ForeignMemory::Library {
  public:
   absl::Status Open() {
+    decltype(&xenforeignmemory_open) open = nullptr;
+    decltype(&xenforeignmemory_close) close = nullptr;
     XENOSCOPE_ASSIGN_OR_RETURN(const SharedLibrary library,
                                SharedLibrary::Load("libxenforeignmemory.so.1", "mapped pages"));
-    XENOSCOPE_RETURN_IF_ERROR(library.Find("xenforeignmemory_open", open_));
-    XENOSCOPE_RETURN_IF_ERROR(library.Find("xenforeignmemory_close", close_));
-    XENOSCOPE_RETURN_IF_ERROR(library.Find("xenforeignmemory_map", map));
-    XENOSCOPE_RETURN_IF_ERROR(library.Find("xenforeignmemory_unmap", unmap));
-    handle = open_(nullptr, 0);
+    XENOSCOPE_RETURN_IF_ERROR(library.Find("xenforeignmemory_open", open, "xenforeignmemory_close",
+                                           close, "xenforeignmemory_map", map,
+                                           "xenforeignmemory_unmap", unmap));
+    handle = {open(nullptr, 0), close};
     return handle == nullptr ? ErrnoError(errno, "cannot open /dev/xen/privcmd to map memory")
                              : absl::OkStatus();
   }
-  Library() = default;
-  Library(const Library&) = delete;
-  Library& operator=(const Library&) = delete;
-  ~Library() {
-    if (handle != nullptr) close_(handle);
-  }
 
-  xenforeignmemory_handle* handle = nullptr;
+  std::unique_ptr<xenforeignmemory_handle, decltype(&xenforeignmemory_close)> handle{nullptr,
+                                                                                     nullptr};
   decltype(&xenforeignmemory_map) map = nullptr;
   decltype(&xenforeignmemory_unmap) unmap = nullptr;
-
- private:
-  decltype(&xenforeignmemory_open) open_ = nullptr;
-  decltype(&xenforeignmemory_close) close_ = nullptr;
 };
 
 absl::StatusOr<std::unique_ptr<ForeignMemory>> ForeignMemory::Open() {
@@ -58,8 +51,9 @@ absl::StatusOr<std::unique_ptr<ForeignMemory>> ForeignMemory::Open() {
 std::byte* ForeignMemory::Map(DomainId domain, int protection, std::span<const uint64_t> frames) {
   static_assert(sizeof(xen_pfn_t) == sizeof(uint64_t));
   std::vector<int> errors(frames.size());
-  auto* const pages = static_cast<std::byte*>(library_->map(
-      library_->handle, domain.value, protection, frames.size(), frames.data(), errors.data()));
+  auto* const pages =
+      static_cast<std::byte*>(library_->map(library_->handle.get(), domain.value, protection,
+                                            frames.size(), frames.data(), errors.data()));
   if (pages == nullptr) return nullptr;
   const auto failed = std::ranges::find_if(errors, [](int error) { return error != 0; });
   if (failed == errors.end()) return pages;
@@ -70,7 +64,7 @@ std::byte* ForeignMemory::Map(DomainId domain, int protection, std::span<const u
 
 void ForeignMemory::Unmap(const std::byte* pages, size_t count) {
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast): it is not written to
-  library_->unmap(library_->handle, const_cast<std::byte*>(pages), count);
+  library_->unmap(library_->handle.get(), const_cast<std::byte*>(pages), count);
 }
 
 }  // namespace xenoscope::sampler
@@ -81,10 +75,7 @@ namespace xenoscope::sampler {
 
 class ForeignMemory::Library {};
 
-absl::StatusOr<std::unique_ptr<ForeignMemory>> ForeignMemory::Open() {
-  return UnimplementedError(
-      "this xenoscope was built without Xen's headers: install libxen-dev and build again");
-}
+absl::StatusOr<std::unique_ptr<ForeignMemory>> ForeignMemory::Open() { return BuiltWithoutXen(); }
 std::byte* ForeignMemory::Map(DomainId /*domain*/, int /*protection*/,
                               std::span<const uint64_t> /*frames*/) {
   return nullptr;

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/hypercalls.h"
 #include "sampler/xen/host.h"
+#include "sampler/xen/privcmd.h"
 
 #ifdef XENOSCOPE_HAVE_XEN
 
@@ -21,7 +22,6 @@ extern "C" {  // Xen's headers lack it
 #include <optional>
 #include <utility>
 
-#include "sampler/xen/privcmd.h"
 #include "sampler/xen/xencall_handle.h"
 #include "sampler/xen/xenstore_handle.h"
 
@@ -140,16 +140,11 @@ absl::StatusOr<std::vector<uint32_t>> OnlineApicIds() {
 
 namespace xenoscope::sampler {
 
-namespace {
-absl::Status NoLibraries() {
-  return UnimplementedError(
-      "this xenoscope was built without Xen's libraries: install libxen-dev and build again");
+absl::StatusOr<std::unique_ptr<DomainDirectory>> DomainDirectory::Open() {
+  return BuiltWithoutXen();
 }
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<DomainDirectory>> DomainDirectory::Open() { return NoLibraries(); }
 std::string XenCommandLine() { return ""; }
-absl::StatusOr<std::vector<uint32_t>> OnlineApicIds() { return NoLibraries(); }
+absl::StatusOr<std::vector<uint32_t>> OnlineApicIds() { return BuiltWithoutXen(); }
 
 }  // namespace xenoscope::sampler
 

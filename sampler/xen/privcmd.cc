@@ -28,6 +28,11 @@ bool IsGuest() {
 
 bool MayBeDom0() { return IsOnXen() && !IsGuest(); }
 
+absl::Status BuiltWithoutXen() {
+  return UnimplementedError(
+      "this xenoscope was built without Xen's headers: install libxen-dev and build again");
+}
+
 absl::Status CheckPrivcmd() {
   if (IsOnXen() && IsGuest()) return PermissionError("this is a guest: record in dom0");
   return CheckOwnPrivcmd();

@@ -1,4 +1,4 @@
-// Checks whether this process can make hypercalls (/dev/xen/privcmd), and why not.
+// Whether this process can make hypercalls (/dev/xen/privcmd), and why not.
 #pragma once
 
 #include "absl/status/status.h"
@@ -12,6 +12,9 @@ absl::Status CheckPrivcmd();
 // Returns OK if this process may make hypercalls for its own domain, whichever that is. Errors as
 // above.
 absl::Status CheckOwnPrivcmd();
+
+// Returns the error of a program that was built without Xen's headers.
+absl::Status BuiltWithoutXen();
 
 // Returns false on a machine without Xen and in a guest.
 bool MayBeDom0();

@@ -58,11 +58,10 @@ std::optional<bool> HasListener() {
   decltype(&xenevtchn_open) open = nullptr;
   decltype(&xenevtchn_close) close = nullptr;
   decltype(&xenevtchn_bind_virq) bind_virq = nullptr;
-  if (!library.ok() || !library->Find("xenevtchn_open", open).ok() ||
-      !library->Find("xenevtchn_close", close).ok() ||
-      !library->Find("xenevtchn_bind_virq", bind_virq).ok()) {
-    return std::nullopt;
-  }
+  if (!library.ok()) return std::nullopt;
+  const absl::Status found = library->Find("xenevtchn_open", open, "xenevtchn_close", close,
+                                           "xenevtchn_bind_virq", bind_virq);
+  if (!found.ok()) return std::nullopt;
   const std::unique_ptr<xenevtchn_handle, decltype(close)> events(open(nullptr, 0), close);
   if (events == nullptr) return std::nullopt;
   if (bind_virq(events.get(), VIRQ_TBUF) >= 0) return false;

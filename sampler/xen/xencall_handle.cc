@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "sampler/xen/privcmd.h"
 
 #ifdef XENOSCOPE_HAVE_XEN
 
@@ -20,33 +21,22 @@ namespace xenoscope::sampler {
 class XencallHandle::Library {
  public:
   absl::Status Open() {
+    decltype(&xencall_open) open = nullptr;
+    decltype(&xencall_close) close = nullptr;
     XENOSCOPE_ASSIGN_OR_RETURN(const SharedLibrary library,
                                SharedLibrary::Load("libxencall.so.1", "hypercalls"));
-    XENOSCOPE_RETURN_IF_ERROR(library.Find("xencall_open", open_));
-    XENOSCOPE_RETURN_IF_ERROR(library.Find("xencall_close", close_));
-    XENOSCOPE_RETURN_IF_ERROR(library.Find("xencall_alloc_buffer", allocate));
-    XENOSCOPE_RETURN_IF_ERROR(library.Find("xencall_free_buffer", free));
-    XENOSCOPE_RETURN_IF_ERROR(library.Find("xencall1", call1));
-    XENOSCOPE_RETURN_IF_ERROR(library.Find("xencall2", call2));
-    handle = open_(nullptr, 0);
+    XENOSCOPE_RETURN_IF_ERROR(library.Find("xencall_open", open, "xencall_close", close,
+                                           "xencall_alloc_buffer", allocate, "xencall_free_buffer",
+                                           free, "xencall1", call1, "xencall2", call2));
+    handle = {open(nullptr, 0), close};
     return handle == nullptr ? ErrnoError(errno, "cannot open /dev/xen/privcmd") : absl::OkStatus();
   }
-  Library() = default;
-  Library(const Library&) = delete;
-  Library& operator=(const Library&) = delete;
-  ~Library() {
-    if (handle != nullptr) close_(handle);
-  }
 
-  xencall_handle* handle = nullptr;
+  std::unique_ptr<xencall_handle, decltype(&xencall_close)> handle{nullptr, nullptr};
   decltype(&xencall_alloc_buffer) allocate = nullptr;
   decltype(&xencall_free_buffer) free = nullptr;
   decltype(&xencall1) call1 = nullptr;
   decltype(&xencall2) call2 = nullptr;
-
- private:
-  decltype(&xencall_open) open_ = nullptr;
-  decltype(&xencall_close) close_ = nullptr;
 };
 
 absl::StatusOr<std::unique_ptr<XencallHandle>> XencallHandle::Open() {
@@ -57,22 +47,22 @@ absl::StatusOr<std::unique_ptr<XencallHandle>> XencallHandle::Open() {
 }
 
 XencallHandle::~XencallHandle() {
-  for (void* const buffer : buffers_) library_->free(library_->handle, buffer);
+  for (void* const buffer : buffers_) library_->free(library_->handle.get(), buffer);
 }
 
 void* XencallHandle::Allocate(size_t bytes) {
-  void* const buffer = library_->allocate(library_->handle, bytes);
+  void* const buffer = library_->allocate(library_->handle.get(), bytes);
   if (buffer != nullptr) buffers_.push_back(buffer);
   return buffer;
 }
 
 int XencallHandle::Call(uint32_t number, uint64_t argument) {
-  const int result = library_->call1(library_->handle, number, argument);
+  const int result = library_->call1(library_->handle.get(), number, argument);
   return result < 0 ? -errno : result;
 }
 
 int XencallHandle::Call(uint32_t number, uint64_t first, uint64_t second) {
-  const int result = library_->call2(library_->handle, number, first, second);
+  const int result = library_->call2(library_->handle.get(), number, first, second);
   return result < 0 ? -errno : result;
 }
 
@@ -84,10 +74,7 @@ namespace xenoscope::sampler {
 
 class XencallHandle::Library {};
 
-absl::StatusOr<std::unique_ptr<XencallHandle>> XencallHandle::Open() {
-  return UnimplementedError(
-      "this xenoscope was built without Xen's headers: install libxen-dev and build again");
-}
+absl::StatusOr<std::unique_ptr<XencallHandle>> XencallHandle::Open() { return BuiltWithoutXen(); }
 XencallHandle::~XencallHandle() = default;
 void* XencallHandle::Allocate(size_t /*bytes*/) { return nullptr; }
 int XencallHandle::Call(uint32_t /*number*/, uint64_t /*argument*/) { return -1; }

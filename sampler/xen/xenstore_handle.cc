@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "sampler/xen/privcmd.h"
 
 #ifdef XENOSCOPE_HAVE_XEN
 
@@ -31,31 +32,20 @@ absl::StatusOr<SharedLibrary> LoadXenstore() {
 class XenstoreHandle::Library {
  public:
   absl::Status Open() {
+    decltype(&xs_open) open = nullptr;
+    decltype(&xs_close) close = nullptr;
     XENOSCOPE_ASSIGN_OR_RETURN(const SharedLibrary library, LoadXenstore());
-    XENOSCOPE_RETURN_IF_ERROR(library.Find("xs_open", open_));
-    XENOSCOPE_RETURN_IF_ERROR(library.Find("xs_close", close_));
-    XENOSCOPE_RETURN_IF_ERROR(library.Find("xs_read", read));
-    XENOSCOPE_RETURN_IF_ERROR(library.Find("xs_directory", directory));
-    XENOSCOPE_RETURN_IF_ERROR(library.Find("xs_rm", remove));
-    handle = open_(0);
+    XENOSCOPE_RETURN_IF_ERROR(library.Find("xs_open", open, "xs_close", close, "xs_read", read,
+                                           "xs_directory", directory, "xs_rm", remove));
+    handle = {open(0), close};
     if (handle != nullptr) return absl::OkStatus();
     return PreconditionError("xenstore does not answer: start xenstored (service xen start)");
   }
-  Library() = default;
-  Library(const Library&) = delete;
-  Library& operator=(const Library&) = delete;
-  ~Library() {
-    if (handle != nullptr) close_(handle);
-  }
 
-  xs_handle* handle = nullptr;
+  std::unique_ptr<xs_handle, decltype(&xs_close)> handle{nullptr, nullptr};
   decltype(&xs_read) read = nullptr;
   decltype(&xs_directory) directory = nullptr;
   decltype(&xs_rm) remove = nullptr;
-
- private:
-  decltype(&xs_open) open_ = nullptr;
-  decltype(&xs_close) close_ = nullptr;
 };
 
 absl::StatusOr<std::unique_ptr<XenstoreHandle>> XenstoreHandle::Open() {
@@ -67,7 +57,7 @@ absl::StatusOr<std::unique_ptr<XenstoreHandle>> XenstoreHandle::Open() {
 
 std::string XenstoreHandle::Read(const std::string& path) {
   unsigned size = 0;
-  void* const text = library_->read(library_->handle, XBT_NULL, path.c_str(), &size);
+  void* const text = library_->read(library_->handle.get(), XBT_NULL, path.c_str(), &size);
   if (text == nullptr) return "";
   std::string value(static_cast<const char*>(text), size);
   std::free(text);
@@ -76,7 +66,7 @@ std::string XenstoreHandle::Read(const std::string& path) {
 
 std::vector<std::string> XenstoreHandle::Directory(const std::string& path) {
   unsigned count = 0;
-  char** const names = library_->directory(library_->handle, XBT_NULL, path.c_str(), &count);
+  char** const names = library_->directory(library_->handle.get(), XBT_NULL, path.c_str(), &count);
   if (names == nullptr) return {};
   std::vector<std::string> result(names, names + count);
   std::free(names);
@@ -84,7 +74,7 @@ std::vector<std::string> XenstoreHandle::Directory(const std::string& path) {
 }
 
 void XenstoreHandle::Remove(const std::string& path) {
-  library_->remove(library_->handle, XBT_NULL, path.c_str());
+  library_->remove(library_->handle.get(), XBT_NULL, path.c_str());
 }
 
 }  // namespace xenoscope::sampler
@@ -95,10 +85,7 @@ namespace xenoscope::sampler {
 
 class XenstoreHandle::Library {};
 
-absl::StatusOr<std::unique_ptr<XenstoreHandle>> XenstoreHandle::Open() {
-  return UnimplementedError(
-      "this xenoscope was built without Xen's headers: install libxen-dev and build again");
-}
+absl::StatusOr<std::unique_ptr<XenstoreHandle>> XenstoreHandle::Open() { return BuiltWithoutXen(); }
 std::string XenstoreHandle::Read(const std::string& /*path*/) { return ""; }
 std::vector<std::string> XenstoreHandle::Directory(const std::string& /*path*/) { return {}; }
 void XenstoreHandle::Remove(const std::string& /*path*/) {}

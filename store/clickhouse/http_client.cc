@@ -80,14 +80,11 @@ class HttpClient::Curl {
     XENOSCOPE_ASSIGN_OR_RETURN(const SharedLibrary library,
                                SharedLibrary::Load(kLibrary, "stores in ClickHouse"));
     auto curl = std::make_unique<Curl>();
-    XENOSCOPE_RETURN_IF_ERROR(library.Find("curl_easy_init", curl->init_));
-    XENOSCOPE_RETURN_IF_ERROR(library.Find("curl_easy_cleanup", curl->cleanup_));
-    XENOSCOPE_RETURN_IF_ERROR(library.Find("curl_easy_setopt", curl->setopt_));
-    XENOSCOPE_RETURN_IF_ERROR(library.Find("curl_easy_getinfo", curl->getinfo_));
-    XENOSCOPE_RETURN_IF_ERROR(library.Find("curl_easy_perform", curl->perform_));
-    XENOSCOPE_RETURN_IF_ERROR(library.Find("curl_easy_strerror", curl->strerror_));
-    XENOSCOPE_RETURN_IF_ERROR(library.Find("curl_easy_escape", curl->escape_));
-    XENOSCOPE_RETURN_IF_ERROR(library.Find("curl_free", curl->free_));
+    XENOSCOPE_RETURN_IF_ERROR(
+        library.Find("curl_easy_init", curl->init_, "curl_easy_cleanup", curl->cleanup_,
+                     "curl_easy_setopt", curl->setopt_, "curl_easy_getinfo", curl->getinfo_,
+                     "curl_easy_perform", curl->perform_, "curl_easy_strerror", curl->strerror_,
+                     "curl_easy_escape", curl->escape_, "curl_free", curl->free_));
     curl->handle_ = curl->init_();
     if (curl->handle_ == nullptr) return ExhaustedError("{} does not start", kLibrary);
     return curl;
