@@ -43,6 +43,16 @@ struct DomainTables {
   std::vector<VcpuTables> vcpus;
 };
 
+// Visits the rows of the domain's vCPUs in the groups of this key.
+template <typename Visitor>
+void ForEachRow(const DomainTables& domain, std::string_view group, Visitor visit) {
+  for (const VcpuTables& vcpu : domain.vcpus) {
+    const analysis::MetricGroup* const found = FindGroup(*vcpu.section, group);
+    if (found == nullptr) continue;
+    for (const analysis::MetricRow& row : found->rows) visit(row);
+  }
+}
+
 // Returns the part of the time in which the domain could run that it waited for a pCPU instead;
 // nothing if that is below `least`, or below a hundredth of the trace, which has `traced` cycles.
 std::optional<double> WaitingPart(const StateTimes& times, double least, Cycles traced);

@@ -36,19 +36,15 @@ void AddRow(const ExitKey& key, const analysis::MetricRow& row, ExitSums& sums) 
 // Returns the exits of all vCPUs of the domain: by number where the handler recorded one.
 ExitSums SumsOf(const DomainTables& domain) {
   ExitSums sums;
-  for (const VcpuTables& vcpu : domain.vcpus) {
-    const analysis::MetricGroup* const exits = FindGroup(*vcpu.section, "exits");
-    if (exits == nullptr) continue;
-    for (const analysis::MetricRow& reason : exits->rows) {
-      for (const analysis::MetricRow& kind : reason.parts) {
-        if (kind.name == kHlt) continue;
-        if (kind.parts.empty()) AddRow({reason.name, kind.name, ""}, kind, sums);
-        for (const analysis::MetricRow& number : kind.parts) {
-          AddRow({reason.name, kind.name, number.name}, number, sums);
-        }
+  ForEachRow(domain, "exits", [&sums](const analysis::MetricRow& reason) {
+    for (const analysis::MetricRow& kind : reason.parts) {
+      if (kind.name == kHlt) continue;
+      if (kind.parts.empty()) AddRow({reason.name, kind.name, ""}, kind, sums);
+      for (const analysis::MetricRow& number : kind.parts) {
+        AddRow({reason.name, kind.name, number.name}, number, sums);
       }
     }
-  }
+  });
   return sums;
 }
 

@@ -24,11 +24,8 @@ struct Calls {
 // Returns the hypercalls of the domain's vCPUs, the most frequent first.
 std::vector<Calls> CallsOf(const DomainTables& domain) {
   std::map<std::string, uint64_t> sums;
-  for (const VcpuTables& vcpu : domain.vcpus) {
-    const analysis::MetricGroup* const group = FindGroup(*vcpu.section, "hypercalls");
-    if (group == nullptr) continue;
-    for (const analysis::MetricRow& row : group->rows) sums[row.name] += Figure(row, "count");
-  }
+  ForEachRow(domain, "hypercalls",
+             [&sums](const analysis::MetricRow& row) { sums[row.name] += Figure(row, "count"); });
   std::vector<Calls> calls;
   calls.reserve(sums.size());
   for (const auto& [name, count] : sums) calls.push_back({name, count});

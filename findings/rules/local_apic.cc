@@ -35,22 +35,15 @@ void AddAccess(const analysis::MetricRow& row, Accesses& sum) {
 
 Accesses AccessesOf(const DomainTables& domain) {
   Accesses sum;
-  for (const VcpuTables& vcpu : domain.vcpus) {
-    const analysis::MetricGroup* const exits = FindGroup(*vcpu.section, "exits");
-    if (exits == nullptr) continue;
-    for (const analysis::MetricRow& reason : exits->rows) {
-      if (IsOfReason(reason.name)) {
-        AddAccess(reason, sum);
-        continue;
-      }
-      for (const analysis::MetricRow& kind : reason.parts) {
-        if (kind.name != "npf") continue;
-        for (const analysis::MetricRow& number : kind.parts) {
-          if (number.name.find("apic") != std::string::npos) AddAccess(number, sum);
-        }
+  ForEachRow(domain, "exits", [&sum](const analysis::MetricRow& reason) {
+    if (IsOfReason(reason.name)) return AddAccess(reason, sum);
+    for (const analysis::MetricRow& kind : reason.parts) {
+      if (kind.name != "npf") continue;
+      for (const analysis::MetricRow& number : kind.parts) {
+        if (number.name.find("apic") != std::string::npos) AddAccess(number, sum);
       }
     }
-  }
+  });
   return sum;
 }
 

@@ -41,17 +41,12 @@ void FindPreemptedKernels(const Results& results, std::vector<Finding>& out) {
     Cycles cycles = 0;
     uint64_t times = 0;
     const analysis::MetricRow* longest = nullptr;
-    for (const VcpuTables& vcpu : domain.vcpus) {
-      const analysis::MetricGroup* const group = FindGroup(*vcpu.section, "hazards");
-      if (group == nullptr) continue;
-      for (const analysis::MetricRow& row : group->rows) {
-        if (!IsKernelAddress(row.name)) continue;
-        cycles += Figure(row, "cycles");
-        times += Figure(row, "count");
-        if (longest == nullptr || Figure(row, "cycles") > Figure(*longest, "cycles"))
-          longest = &row;
-      }
-    }
+    ForEachRow(domain, "hazards", [&](const analysis::MetricRow& row) {
+      if (!IsKernelAddress(row.name)) return;
+      cycles += Figure(row, "cycles");
+      times += Figure(row, "count");
+      if (longest == nullptr || Figure(row, "cycles") > Figure(*longest, "cycles")) longest = &row;
+    });
     if (longest == nullptr || domain.times.running == 0) continue;
     const double part = static_cast<double>(cycles) / static_cast<double>(domain.times.running);
     if (part < kMinPart) continue;

@@ -30,19 +30,15 @@ struct Settings {
 
 Settings SettingsOf(const DomainTables& domain) {
   Settings sum;
-  for (const VcpuTables& vcpu : domain.vcpus) {
-    const analysis::MetricGroup* const exits = FindGroup(*vcpu.section, "exits");
-    if (exits == nullptr) continue;
-    for (const analysis::MetricRow& reason : exits->rows) {
-      for (const analysis::MetricRow& kind : reason.parts) {
-        for (const analysis::MetricRow& number : kind.parts) {
-          if (!IsTimer(kind.name, number.name)) continue;
-          sum.count += Figure(number, "count");
-          sum.cycles += Figure(number, "cycles");
-        }
+  ForEachRow(domain, "exits", [&sum](const analysis::MetricRow& reason) {
+    for (const analysis::MetricRow& kind : reason.parts) {
+      for (const analysis::MetricRow& number : kind.parts) {
+        if (!IsTimer(kind.name, number.name)) continue;
+        sum.count += Figure(number, "count");
+        sum.cycles += Figure(number, "cycles");
       }
     }
-  }
+  });
   return sum;
 }
 

@@ -35,13 +35,9 @@ struct Culprit {
 // Returns the domains that ran while vCPUs of this one waited, the longest first.
 std::vector<Culprit> CulpritsOf(const DomainTables& waiting) {
   std::map<DomainId, Cycles> sums;
-  for (const VcpuTables& vcpu : waiting.vcpus) {
-    const analysis::MetricGroup* const group = FindGroup(*vcpu.section, "waited_for");
-    if (group == nullptr) continue;
-    for (const analysis::MetricRow& row : group->rows) {
-      if (const auto domain = DomainOf(row.name)) sums[*domain] += Figure(row, "cycles");
-    }
-  }
+  ForEachRow(waiting, "waited_for", [&sums](const analysis::MetricRow& row) {
+    if (const auto domain = DomainOf(row.name)) sums[*domain] += Figure(row, "cycles");
+  });
   std::vector<Culprit> culprits;
   culprits.reserve(sums.size());
   for (const auto& [domain, cycles] : sums) culprits.push_back({domain, cycles});
