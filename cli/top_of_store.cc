@@ -6,10 +6,11 @@
 #include <memory>
 #include <string_view>
 #include <utility>
-#include <variant>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/time/clock.h"
 #include "analysis/document.h"
+#include "analysis/find_figure.h"
 #include "base/error.h"
 #include "profile/pipeline_options.h"
 #include "store/store.h"
@@ -18,40 +19,36 @@
 namespace xenoscope::cli {
 namespace {
 
+using analysis::Figure;
+
 constexpr std::array<std::string_view, 4> kStoreGroupings = {
     "domain,mode,function", "domain,exit,function", "host,domain,function", "domain,exit"};
-
-uint64_t FigureOf(const analysis::MetricRow& row, std::string_view key) {
-  const auto found = std::ranges::find(row.metrics, key, &analysis::Metric::key);
-  if (found == row.metrics.end()) return 0;
-  const auto* value = std::get_if<uint64_t>(&found->value);
-  return value == nullptr ? 0 : *value;
-}
 
 // Returns the rows of a group of the traces.
 const std::vector<analysis::MetricRow>& RowsOf(const analysis::Section& traces,
                                                std::string_view key) {
   static const std::vector<analysis::MetricRow> none;
-  const auto found = std::ranges::find(traces.groups, key, &analysis::MetricGroup::key);
-  return found == traces.groups.end() ? none : found->rows;
+  const analysis::MetricGroup* const found = analysis::FindGroup(traces, key);
+  return found == nullptr ? none : found->rows;
 }
 
 // Domains of one name on several hosts are one: their figures are means over these.
 std::vector<report::TopDomain> DomainsOf(const store::TraceTotals& totals, const Clock& clock) {
   const analysis::Section traces = totals.Describe({});
   const analysis::Section by_vcpu = totals.Describe({.by_vcpu = true});
+  absl::flat_hash_map<std::string_view, uint64_t> vcpus;  // of each domain
+  for (const analysis::MetricRow& vcpu : RowsOf(by_vcpu, "runstates")) {
+    ++vcpus[std::string_view(vcpu.name).substr(0, vcpu.name.rfind(" v"))];  // "web v0"
+  }
   std::vector<report::TopDomain> out;
   for (const analysis::MetricRow& row : RowsOf(traces, "runstates")) {
     report::TopDomain domain;
     domain.title = row.name;
-    domain.running = clock.Seconds(FigureOf(row, "running"));
-    domain.runnable = clock.Seconds(FigureOf(row, "runnable"));
-    domain.all = domain.running + domain.runnable + clock.Seconds(FigureOf(row, "blocked")) +
-                 clock.Seconds(FigureOf(row, "offline"));
-    for (const analysis::MetricRow& vcpu : RowsOf(by_vcpu, "runstates")) {
-      // "web v0"
-      if (vcpu.name.substr(0, vcpu.name.rfind(" v")) == row.name) ++domain.vcpus;
-    }
+    domain.running = clock.Seconds(Figure(row, "running"));
+    domain.runnable = clock.Seconds(Figure(row, "runnable"));
+    domain.all = domain.running + domain.runnable + clock.Seconds(Figure(row, "blocked")) +
+                 clock.Seconds(Figure(row, "offline"));
+    domain.vcpus = vcpus[row.name];
     if (domain.all <= 0 || domain.vcpus == 0) continue;
     domain.seconds = domain.all / static_cast<double>(domain.vcpus);
     out.push_back(std::move(domain));
@@ -59,9 +56,9 @@ std::vector<report::TopDomain> DomainsOf(const store::TraceTotals& totals, const
   for (const analysis::MetricRow& row : RowsOf(traces, "exits")) {
     const auto domain = std::ranges::find(out, row.name, &report::TopDomain::title);
     if (domain == out.end()) continue;
-    domain->exits = FigureOf(row, "count");
+    domain->exits = Figure(row, "count");
     for (const analysis::MetricRow& reason : row.parts) {
-      domain->reasons.emplace_back(reason.name, FigureOf(reason, "count"));
+      domain->reasons.emplace_back(reason.name, Figure(reason, "count"));
     }
     std::ranges::stable_sort(domain->reasons, std::ranges::greater(),
                              &std::pair<std::string, uint64_t>::second);

@@ -6,10 +6,10 @@
 #include <cstddef>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "analysis/document.h"
+#include "analysis/find_figure.h"
 
 namespace xenoscope::report {
 namespace {
@@ -17,34 +17,25 @@ namespace {
 constexpr size_t kReasons = 3;  // VM exits in a domain's row
 constexpr size_t kMinFunctions = 5;
 
-uint64_t FigureOf(const analysis::MetricRow& row, std::string_view key) {
-  for (const analysis::Metric& figure : row.metrics) {
-    const auto* value = std::get_if<uint64_t>(&figure.value);
-    if (figure.key == key && value != nullptr) return *value;
-  }
-  return 0;
-}
-
 // Visits the rows of the vCPU's group of this key.
 template <typename Visitor>
 void ForEachRow(const analysis::VcpuSection& vcpu, std::string_view group_key, Visitor visit) {
-  for (const analysis::MetricGroup& group : vcpu.section.groups) {
-    if (group.key != group_key) continue;
-    for (const analysis::MetricRow& row : group.rows) visit(row);
-  }
+  const analysis::MetricGroup* const group = analysis::FindGroup(vcpu.section, group_key);
+  if (group == nullptr) return;
+  for (const analysis::MetricRow& row : group->rows) visit(row);
 }
 
 // Adds the figures of a vCPU to its domain's.
 void AddVcpu(const analysis::VcpuSection& vcpu, TopDomain& out) {
   ++out.vcpus;
   ForEachRow(vcpu, "runstates", [&](const analysis::MetricRow& row) {
-    const auto cycles = static_cast<double>(FigureOf(row, "cycles"));
+    const auto cycles = static_cast<double>(analysis::Figure(row, "cycles"));
     out.all += cycles;
     if (row.name == "running") out.running += cycles;
     if (row.name == "runnable") out.runnable += cycles;
   });
   ForEachRow(vcpu, "exits", [&](const analysis::MetricRow& row) {
-    const uint64_t count = FigureOf(row, "count");
+    const uint64_t count = analysis::Figure(row, "count");
     out.exits += count;
     const auto known =
         std::ranges::find(out.reasons, row.name, &std::pair<std::string, uint64_t>::first);
@@ -56,7 +47,7 @@ void AddVcpu(const analysis::VcpuSection& vcpu, TopDomain& out) {
   });
   uint64_t hypercalls = out.hypercalls.value_or(0);
   ForEachRow(vcpu, "hypercalls",
-             [&](const analysis::MetricRow& row) { hypercalls += FigureOf(row, "count"); });
+             [&](const analysis::MetricRow& row) { hypercalls += analysis::Figure(row, "count"); });
   out.hypercalls = hypercalls;
 }
 
