@@ -84,6 +84,21 @@ nlohmann::ordered_json Traces(const analysis::Section& traces) {
   return out;
 }
 
+// Puts into the page what the traces of these domains show, of all if there are none.
+absl::Status AddTraces(const StoreOptions& store, const std::vector<std::string>& domains,
+                       nlohmann::ordered_json& page) {
+  Clock clock;
+  std::string note;
+  XENOSCOPE_ASSIGN_OR_RETURN(const store::TraceTotals traces,
+                             TraceTotalsOfStore(store, clock, note));
+  if (traces.traced_slices() == 0) return absl::OkStatus();
+  store::TraceTotals::View view;
+  for (const std::string& domain : domains) view.domains.push_back(store::BoundedName(domain));
+  page["traces"] = Traces(traces.Describe(view));
+  page["traces_hz"] = clock.hz;
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> StorePage(const StoreOptions& store, const std::vector<Dimension>& by,
@@ -105,16 +120,7 @@ absl::StatusOr<std::string> StorePage(const StoreOptions& store, const std::vect
   nlohmann::ordered_json page = report::ProfilePage(shown, whole, whole.result, write);
   XENOSCOPE_ASSIGN_OR_RETURN(
       page["flame"], report::PageFlame(whole, whole.result, nullptr, Tsc(), report::kMaxPageRows));
-  Clock clock;
-  std::string note;
-  XENOSCOPE_ASSIGN_OR_RETURN(const store::TraceTotals traces,
-                             TraceTotalsOfStore(store, clock, note));
-  if (filters.empty() && traces.traced_slices() > 0) {
-    store::TraceTotals::View view;
-    for (const std::string& domain : domains) view.domains.push_back(store::BoundedName(domain));
-    page["traces"] = Traces(traces.Describe(view));
-    page["traces_hz"] = clock.hz;
-  }
+  if (filters.empty()) XENOSCOPE_RETURN_IF_ERROR(AddTraces(store, domains, page));
   return report::ToPage(page);
 }
 
