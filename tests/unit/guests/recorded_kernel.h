@@ -63,4 +63,16 @@ class RecordedKernel {
   std::optional<KernelTrace> kernel_;
 };
 
+// Records: "web" runs, sleeps, is woken by "db", and runs again.
+inline RecordedKernel& RecordShop(RecordedKernel& kernel) {
+  return kernel.Thread(7, 7, "web", "/shop.service")
+      .Page(0, PageBuilder(100)
+                   .Switch(0, 0, 0, 7, "web")          // 100
+                   .Switch(150, 7, kSleep, 8, "db")    // 250
+                   .Waking(200, 8, 7, "web")           // 450
+                   .Switch(50, 8, kSleep, 7, "web")    // 500
+                   .Switch(100, 7, kSleep, 0, "idle")  // 600
+                   .Page());
+}
+
 }  // namespace xenoscope::guests

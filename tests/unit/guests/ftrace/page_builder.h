@@ -19,6 +19,8 @@ namespace xenoscope::guests {
 inline constexpr uint16_t kSwitchId = 300;
 inline constexpr uint16_t kWakingId = 301;
 inline constexpr uint16_t kMigrateId = 302;
+// The state in sched_switch of a thread that sleeps and can be interrupted.
+inline constexpr uint64_t kSleep = 1;
 
 inline constexpr std::string_view kSwitchFormats =
     "# header_page\n"

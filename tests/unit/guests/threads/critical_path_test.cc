@@ -18,8 +18,6 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr uint64_t kSleep = 1;
-
 // "7 sleeping 10-20", with a mark for each wait that it is part of; states without Xen's trace.
 std::vector<std::string> PathOf(RecordedKernel& kernel, uint32_t tid, TscRange range) {
   ThreadStates states(kernel.Open(), EventClock::Fixed(0));

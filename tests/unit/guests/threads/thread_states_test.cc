@@ -28,7 +28,6 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
-constexpr uint64_t kSleep = 1;
 constexpr uint64_t kDisk = 2;
 constexpr uint64_t kPreempt = 0x100;
 

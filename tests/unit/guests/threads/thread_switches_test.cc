@@ -17,8 +17,6 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr uint64_t kSleep = 1;
-
 ThreadSwitches SwitchesOf(RecordedKernel& kernel) {
   std::vector<ThreadStates> domains;
   domains.emplace_back(kernel.Open(), EventClock::Fixed(0));

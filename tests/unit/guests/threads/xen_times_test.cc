@@ -21,7 +21,6 @@ namespace {
 using testing::ElementsAre;
 using testing::UnorderedElementsAre;
 
-constexpr uint64_t kSleep = 1;
 constexpr DomainId kD1{1};
 
 // "7 exit 0x72 cpuid 1: 1 entry, 50".

@@ -20,6 +20,7 @@
 namespace xenoscope::report {
 namespace {
 
+using guests::kSleep;
 using guests::PageBuilder;
 using guests::RecordedKernel;
 using testing::ElementsAre;
@@ -27,7 +28,6 @@ using testing::UnorderedElementsAre;
 
 constexpr DomainId kD1{1};
 constexpr uint64_t kVcpuTrack = 77;
-constexpr uint64_t kSleep = 1;
 
 // What a trace says: "web (7)" for its slices, "web (7): 10-20 running", and descriptions.
 struct Decoded {
@@ -193,14 +193,7 @@ trace::TraceBuilder Xen() {
 
 TEST(PerfettoThreads, ThreadsHaveTheirStatesAsSlices) {
   RecordedKernel kernel(kD1);
-  kernel.Thread(7, 7, "web", "/shop.service")
-      .Page(0, PageBuilder(100)
-                   .Switch(0, 0, 0, 7, "web")          // 100
-                   .Switch(150, 7, kSleep, 8, "db")    // 250
-                   .Waking(200, 8, 7, "web")           // 450
-                   .Switch(50, 8, kSleep, 7, "web")    // 500
-                   .Switch(100, 7, kSleep, 0, "idle")  // 600
-                   .Page());
+  RecordShop(kernel);
   const Decoded decoded = Write(kernel, Xen());
   EXPECT_THAT(decoded.processes,
               UnorderedElementsAre("web1, shop: web (7)", "web1: [other threads]"));

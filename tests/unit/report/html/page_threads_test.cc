@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "guests/threads/follow_threads.h"
-#include "tests/unit/guests/ftrace/page_builder.h"
 #include "tests/unit/guests/recorded_kernel.h"
 #include "tests/unit/trace/trace_builder.h"
 #include "trace/trace_file.h"
@@ -17,13 +16,11 @@
 namespace xenoscope::report {
 namespace {
 
-using guests::PageBuilder;
 using guests::RecordedKernel;
 using nlohmann::ordered_json;
 using testing::ElementsAre;
 
 constexpr DomainId kD1{1};
-constexpr uint64_t kSleep = 1;
 
 // The vCPU runs from 50 on, but in [300, 400), where it waits for a pCPU.
 trace::TraceBuilder Xen() {
@@ -32,18 +29,6 @@ trace::TraceBuilder Xen() {
   xen.Window(0, {Rec(kRunnableToRunning, 50, {kD1V0}), Rec(kRunningToRunnable, 300, {kD1V0}),
                  Rec(kRunnableToRunning, 400, {kD1V0}), Rec(kRunningToBlocked, 910, {kD1V0})});
   return xen;
-}
-
-// "web" runs, sleeps, is woken by "db", and runs again.
-RecordedKernel& Shop(RecordedKernel& kernel) {
-  return kernel.Thread(7, 7, "web", "/shop.service")
-      .Page(0, PageBuilder(100)
-                   .Switch(0, 0, 0, 7, "web")          // 100
-                   .Switch(150, 7, kSleep, 8, "db")    // 250
-                   .Waking(200, 8, 7, "web")           // 450
-                   .Switch(50, 8, kSleep, 7, "web")    // 500
-                   .Switch(100, 7, kSleep, 0, "idle")  // 600
-                   .Page());
 }
 
 ordered_json PageOf(RecordedKernel& kernel, TscRange shown) {
@@ -62,7 +47,7 @@ ordered_json PageOf(RecordedKernel& kernel, TscRange shown) {
 
 TEST(PageThreads, AreThoseThatWereOnVcpusTheLongestFirst) {
   RecordedKernel kernel(kD1);
-  const ordered_json page = PageOf(Shop(kernel), {Tsc{0}, Tsc{1000}});
+  const ordered_json page = PageOf(RecordShop(kernel), {Tsc{0}, Tsc{1000}});
   std::vector<std::string> names;
   for (const auto& thread : page["list"]) names.push_back(thread["name"]);
   EXPECT_THAT(names, ElementsAre("web", "db"));
@@ -78,10 +63,10 @@ TEST(PageThreads, AreThoseThatWereOnVcpusTheLongestFirst) {
 // sleeping, woken, running; for db running, stolen, running, sleeping.
 TEST(PageThreads, StatesOfOneKindAreOneInterval) {
   RecordedKernel kernel(kD1);
-  const ordered_json page = PageOf(Shop(kernel), {Tsc{0}, Tsc{1000}});
+  const ordered_json page = PageOf(RecordShop(kernel), {Tsc{0}, Tsc{1000}});
   EXPECT_EQ(page["interval_bytes"].size(), 3U);
   RecordedKernel again(kD1);
-  const ordered_json later = PageOf(Shop(again), {Tsc{460}, Tsc{1000}});
+  const ordered_json later = PageOf(RecordShop(again), {Tsc{460}, Tsc{1000}});
   EXPECT_EQ(later["list"].size(), 2U);
   EXPECT_LT(later["interval_bytes"][0], page["interval_bytes"][0]);
   EXPECT_LT(later["interval_bytes"][1], page["interval_bytes"][1]);
