@@ -2,6 +2,7 @@
 // guest. Alone, none of its registers may cost enough to be a finding.
 #include <fmt/format.h>
 
+#include <set>
 #include <string_view>
 
 #include "base/figure_text.h"
@@ -24,13 +25,13 @@ bool IsOfReason(std::string_view reason) {
 struct Accesses {
   uint64_t count = 0;
   Cycles cycles = 0;
-  size_t kinds = 0;
+  std::set<std::string_view> kinds;
 };
 
 void AddAccess(const analysis::MetricRow& row, Accesses& sum) {
   sum.count += Figure(row, "count");
   sum.cycles += Figure(row, "cycles");
-  ++sum.kinds;
+  sum.kinds.insert(row.name);
 }
 
 Accesses AccessesOf(const DomainTables& domain) {
@@ -56,7 +57,7 @@ void FindLocalApic(const Results& results, std::vector<Finding>& out) {
     const Accesses accesses = AccessesOf(domain);
     const auto cycles = static_cast<double>(accesses.cycles);
     // One kind alone is a finding of its own: that of exits.
-    if (active == 0 || accesses.kinds < 2 || cycles < kMinOfActive * active) continue;
+    if (active == 0 || accesses.kinds.size() < 2 || cycles < kMinOfActive * active) continue;
     Finding finding;
     finding.domain = domain.domain;
     finding.text = fmt::format(

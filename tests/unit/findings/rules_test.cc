@@ -267,6 +267,7 @@ TEST(LocalApic, AddsUpWhatEachRegisterDoesNotReach) {
   EXPECT_TRUE(found({tpr}).empty());
   EXPECT_TRUE(found({Row("APIC_ACCESS", 500, 30 * kMs)}).empty())
       << "one kind is a finding of exits";
+  EXPECT_TRUE(found({access, access}).empty()) << "also where several vCPUs have it";
 }
 
 TEST(UsualCause, DependsOnTheNumberFirst) {
