@@ -101,6 +101,15 @@ bool HasFindings(const Options& options) {
   return options.format == "text" && options.by.empty() && options.filters.empty();
 }
 
+// Whether the profile has subtotals: text is a tree of them, and findings look at them. They are of
+// all samples, not of chosen rows, and not of functions with what they called.
+bool HasSubtotals(const Options& options, const std::vector<Dimension>& by) {
+  const bool wanted =
+      options.format == "text" || options.format == report::kHtml || HasFindings(options);
+  return wanted && options.filters.empty() && !options.children && by.size() > 2 &&
+         by.front() == Dimension::kDomain;
+}
+
 // Makes the profile, and its findings.
 absl::Status MakeProfile(const ProfileSource& source, const Options& options,
                          profile::ProfileColumns columns, report::ProfileReport& out) {
@@ -118,6 +127,7 @@ absl::StatusOr<std::string> FindingsReport(const ProfileSource& source, const Op
                                            report::ProfileReport& out) {
   profile::ProfileColumns columns;
   XENOSCOPE_ASSIGN_OR_RETURN(columns.by, report::ParseDimensions(By(options)));
+  columns.with_subtotals = HasSubtotals(options, columns.by);
   XENOSCOPE_ASSIGN_OR_RETURN(const report::ProfileFormatOptions format,
                              FormatOptionsOf(options, source, style));
   XENOSCOPE_RETURN_IF_ERROR(MakeProfile(source, options, std::move(columns), out));
@@ -152,13 +162,6 @@ absl::Status WriteProfile(const Options& options, const std::vector<Dimension>& 
   return WriteOutput(options.output, text);
 }
 
-// Whether the report is a tree with subtotals: those of all samples, not of chosen rows, and not of
-// functions with what they called.
-bool ShowsTree(const Options& options, const std::vector<Dimension>& by) {
-  return options.format == "text" && options.filters.empty() && !options.children &&
-         by.size() > 2 && by.front() == Dimension::kDomain;
-}
-
 absl::Status ProfileReport(const ProfileSource& source, const Options& options,
                            const report::TextStyle& style) {
   const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
@@ -175,7 +178,7 @@ absl::Status ProfileReport(const ProfileSource& source, const Options& options,
     columns.by.insert(columns.by.begin(), Dimension::kDomain);
   }
   report::AddFilterColumns(options.filters, columns.by);
-  columns.with_subtotals = ShowsTree(options, columns.by);
+  columns.with_subtotals = HasSubtotals(options, columns.by);
   report::ProfileReport out;
   if (format.timeline) {
     return WriteTimeline(source, options.profile, format, std::move(columns), options.output,

@@ -17,6 +17,7 @@ using FindFunction = void(const Results& results, std::vector<Finding>& out);
 
 FindFunction FindHotFunctions;
 FindFunction FindHotDomain;
+FindFunction FindHotModes;
 FindFunction FindWaits;
 FindFunction FindStarvedDom0;
 FindFunction FindWakeLatency;
@@ -38,6 +39,7 @@ struct Rule {
 inline constexpr std::array kRules = {
     Rule{"hot_function", FindHotFunctions},
     Rule{"hot_domain", FindHotDomain},
+    Rule{"hot_mode", FindHotModes},
     Rule{"waits", FindWaits},
     Rule{"starved_dom0", FindStarvedDom0},
     Rule{"wake_latency", FindWakeLatency},

@@ -134,6 +134,39 @@ TEST(HotFunctions, PutsNoNameOfAGuestIntoACommandThatAShellWouldRun) {
   }
 }
 
+TEST(HotModes, ComparesTheNearEndOfTheIntervalWithTheDomainsTime) {
+  const auto row_of = [](uint16_t domain, Mode mode, double share, correlate::Interval interval) {
+    correlate::ProfileRow row = FunctionRow("", share, interval);
+    row.domain = DomainId{domain};
+    row.mode = mode;
+    return row;
+  };
+  Samples samples;
+  samples.results_.result.domains = {row_of(1, Mode::kUser, 0.5, {}),
+                                     row_of(2, Mode::kUser, 0.04, {})};
+  samples.results_.result.subtotals = {{
+      row_of(1, Mode::kXen, 0.15, {0.14, 0.16}),
+      row_of(1, Mode::kKernel, 0.05, {0.04, 0.06}),
+      row_of(1, Mode::kUser, 0.3, {0.29, 0.31}),
+      row_of(2, Mode::kXen, 0.04, {0.04, 0.04}),
+  }};
+  const auto found = samples.Found(FindHotModes);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].text, "Xen takes 30.00% of the time of d1 (28.00% to 32.00%)");
+  EXPECT_DOUBLE_EQ(found[0].cycles, 0.15 * kTraced);
+  EXPECT_DOUBLE_EQ(found[0].interval->high, 0.16 * kTraced);
+
+  std::vector<correlate::ProfileRow>& modes = samples.results_.result.subtotals.front();
+  modes[0].interval.low = 0.12;
+  EXPECT_TRUE(samples.Found(FindHotModes).empty()) << "perhaps less than a quarter";
+  modes[1] = row_of(1, Mode::kKernel, 0.3, {0.26, 0.34});
+  EXPECT_EQ(samples.Found(FindHotModes).at(0).text,
+            "the kernel takes 60.00% of the time of d1 (52.00% to 68.00%)");
+  samples.results_.result.subtotals.clear();
+  EXPECT_TRUE(samples.Found(FindHotModes).empty())
+      << "rows of functions have no interval of their mode";
+}
+
 TEST(HotDomain, NeedsMoreThanAllOthersTogether) {
   EXPECT_THAT(Trace().Vcpu(1, 600 * kMs).Vcpu(2, 300 * kMs).Found(FindHotDomain).at(0).text,
               HasSubstr("d1 runs longer than all other domains together: 66.67%"));

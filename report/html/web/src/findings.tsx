@@ -37,6 +37,10 @@ function target(page: Page, finding: Finding): Target | undefined {
   if (finding.rule === "hot_function") {
     return { words: "functions", href: address(page, "functions", ["by", "function"], ["is", `domain=${domain}`]) };
   }
+  if (finding.rule === "hot_mode" && typeof finding.figures.mode === "string") {
+    const is = ["is", `mode=${finding.figures.mode}`] as [string, string];
+    return { words: "functions", href: address(page, "functions", ["by", "function"], ["is", `domain=${domain}`], is) };
+  }
   if (typeof exit === "string") {
     const found = page.exits?.some((each) => each.domain === domain && each.name === exit) ?? false;
     return found
