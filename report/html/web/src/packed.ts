@@ -8,12 +8,15 @@ export function unpack(text: string): Uint8Array {
   return gunzipSync(bytes);
 }
 
-/** Rows of packed bytes that follow each other, each as long as `lengths` says, by their number. */
+/**
+ * Rows of packed bytes that follow each other, each as long as `lengths` says, by their number. They are unpacked
+ * when the first is asked for: a view of a wide host shows sums, and takes half as long without them.
+ */
 export function packedRows(text: string, lengths: number[]): (i: number) => Uint8Array {
-  const bytes = unpack(text);
+  let bytes: Uint8Array | undefined;
   const ends: number[] = [];
   for (const length of lengths) ends.push((ends[ends.length - 1] ?? 0) + length);
-  return (i) => bytes.subarray(ends[i - 1] ?? 0, ends[i] ?? 0);
+  return (i) => (bytes ??= unpack(text)).subarray(ends[i - 1] ?? 0, ends[i] ?? 0);
 }
 
 /** Reads LEB128 numbers. They are below 2^53, as a trace of cycles would last weeks otherwise. */
