@@ -40,7 +40,8 @@ constexpr size_t kChunksAtATime = 64;
 // The code of processes, for several threads.
 class SharedCode final : public symbolizer::UnwindCodeSource {
  public:
-  explicit SharedCode(symbolizer::ProcessImages& images) : images_(images) {}
+  SharedCode(symbolizer::ProcessImages& images, std::mutex& mutex)
+      : mutex_(mutex), images_(images) {}
 
   symbolizer::UnwindCode CodeAt(AddressSpaceId space, Address address) override {
     const std::lock_guard lock(mutex_);
@@ -48,14 +49,15 @@ class SharedCode final : public symbolizer::UnwindCodeSource {
   }
 
  private:
-  std::mutex mutex_;
+  std::mutex& mutex_;
   symbolizer::ProcessImages& images_;
 };
 
 // The code of programs of guests that were sampled from dom0, for several threads.
 class SharedGuestPrograms final : public symbolizer::UnwindCodeSource {
  public:
-  explicit SharedGuestPrograms(symbolizer::DomainSymbols& symbols) : symbols_(symbols) {}
+  SharedGuestPrograms(symbolizer::DomainSymbols& symbols, std::mutex& mutex)
+      : mutex_(mutex), symbols_(symbols) {}
 
   symbolizer::UnwindCode CodeAt(AddressSpaceId space, Address address) override {
     const std::lock_guard lock(mutex_);
@@ -72,14 +74,15 @@ class SharedGuestPrograms final : public symbolizer::UnwindCodeSource {
   // No address space of a recording has such a number.
   static constexpr uint32_t kFirstDomain = 0xffff'0000;
 
-  std::mutex mutex_;
+  std::mutex& mutex_;
   symbolizer::DomainSymbols& symbols_;
 };
 
 // The code of guests' kernels, for several threads. The number of a space is that of the domain.
 class SharedKernels final : public symbolizer::UnwindCodeSource {
  public:
-  explicit SharedKernels(symbolizer::DomainSymbols& symbols) : symbols_(symbols) {}
+  SharedKernels(symbolizer::DomainSymbols& symbols, std::mutex& mutex)
+      : mutex_(mutex), symbols_(symbols) {}
 
   symbolizer::UnwindCode CodeAt(AddressSpaceId space, Address address) override {
     const std::lock_guard lock(mutex_);
@@ -94,7 +97,7 @@ class SharedKernels final : public symbolizer::UnwindCodeSource {
   }
 
  private:
-  std::mutex mutex_;
+  std::mutex& mutex_;
   symbolizer::DomainSymbols& symbols_;
   std::map<DomainId, std::string> why_no_orc_;
 };
@@ -102,8 +105,11 @@ class SharedKernels final : public symbolizer::UnwindCodeSource {
 // All code.
 struct Code {
   explicit Code(symbolizer::DomainSymbols& symbols)
-      : processes(symbols.processes()), kernels(symbols), guest_programs(symbols) {}
+      : processes(symbols.processes(), mutex),
+        kernels(symbols, mutex),
+        guest_programs(symbols, mutex) {}
 
+  std::mutex mutex;  // one for all: they look up in the same symbols
   SharedCode processes;
   SharedKernels kernels;
   SharedGuestPrograms guest_programs;
