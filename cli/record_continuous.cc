@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "cli/slice_pusher.h"
+#include "cli/time_of_day.h"
 #include "sampler/budget.h"
 #include "sampler/signals.h"
 #include "sampler/xen/host.h"
@@ -46,7 +47,7 @@ class ContinuousRecorder {
   ContinuousRecorder(sampler::RecordRequest request, const recording::SliceRing& ring,
                      const ContinuousOptions& options)
       : request_(std::move(request)), ring_(ring), trace_steps_(sampler::TraceStepsOf(request_)) {
-    if (!options.push.empty()) pusher_.emplace(ring, options.push);
+    if (!options.push.empty()) pusher_.emplace(ring, options.push, options.join_after_ns);
     if (!options.budget.empty()) limits_ = sampler::ParseBudget(options.budget);
   }
 
@@ -201,6 +202,16 @@ void AddContinuousOptions(Command command, ContinuousOptions& options) {
       .ValueName("URL")
       .Group(kContinuousGroup);
   command
+      .AddWordOption(
+          "--join-after",
+          [&options](const std::string& text) {
+            options.join_after_ns = ParseLength("--join-after", text);
+          },
+          "Join this host's slices in the store to one for each hour, once they are older than "
+          "this, such as 1d: hours need a tenth of the space of minutes")
+      .ValueName("TIME")
+      .Group(kContinuousGroup);
+  command
       .AddOption("--budget", options.budget,
                  "What recording may cost: a part of one CPU (2%), bytes written (1MB/s, 500kB/s), "
                  "or both (2%,1MB/s). Where a slice costs more, the next ones take fewer samples "
@@ -214,6 +225,9 @@ void CheckContinuousOptions(const ContinuousOptions& options) {
     ThrowUsageError("--keep", fmt::format("'{}' is neither a number of slices, such as 60, nor a "
                                           "size, such as 500MB or 5GB",
                                           options.keep));
+  }
+  if (options.join_after_ns > 0 && options.push.empty()) {
+    ThrowUsageError("--join-after", "goes with --push: it joins what is in that store");
   }
   if (!options.budget.empty() && !options.continuous) {
     ThrowUsageError("--budget", "goes with --continuous: it changes what the next slices record");

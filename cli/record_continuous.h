@@ -1,6 +1,7 @@
 // `xenoscope record --continuous`: slices without end, of which the last ones are kept.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -15,8 +16,9 @@ struct ContinuousOptions {
   bool continuous = false;
   double slice_s = 60;
   std::string keep = "60";
-  std::string push;    // the URL of a store; empty: none
-  std::string budget;  // sampler::ParseBudget; empty: no limit
+  std::string push;           // the URL of a store; empty: none
+  int64_t join_after_ns = 0;  // age from which on pushed slices are joined; 0: never
+  std::string budget;         // sampler::ParseBudget; empty: no limit
 };
 
 // Adds them to `record`, in a group of their own. `options` must outlive it.

@@ -9,18 +9,26 @@
 
 #include "base/error.h"
 #include "cli/own_command.h"
+#include "cli/time_of_day.h"
 #include "sampler/child_process.h"
+#include "sampler/xen/host.h"
 
 namespace xenoscope::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kPollInterval{50};
 constexpr int kPushStopTimeoutMs = 1000;
+// Length of what old slices are joined to, in nanoseconds.
+constexpr int64_t kJoinedNs = int64_t{3600} * 1'000'000'000;
+constexpr char kJoined[] = "1h";
 
 }  // namespace
 
-SlicePusher::SlicePusher(const recording::SliceRing& ring, std::string url)
-    : ring_(ring), url_(std::move(url)), thread_([this] { Run(); }) {}
+SlicePusher::SlicePusher(const recording::SliceRing& ring, std::string url, int64_t join_after_ns)
+    : ring_(ring),
+      url_(std::move(url)),
+      join_after_ns_(join_after_ns),
+      thread_([this] { Run(); }) {}
 
 SlicePusher::~SlicePusher() {
   {
@@ -54,6 +62,7 @@ void SlicePusher::Run() {
       end = end_;
     }
     PushQueue(end);
+    if (!ending_) JoinOld();
     {
       const std::lock_guard lock(mutex_);
       done_ = end;
@@ -78,9 +87,24 @@ void SlicePusher::PushQueue(const std::string& end) {
 }
 
 bool SlicePusher::PushOne(const std::string& name) const {
-  std::vector<std::string> words = OwnCommand();
-  words.insert(words.end(), {"push", ring_.PathOf(name), "--to", url_, "--quiet"});
-  auto child = sampler::ChildProcess::Start(words, {.own_process_group = true});
+  return RunOwn({"push", ring_.PathOf(name), "--to", url_, "--quiet"});
+}
+
+void SlicePusher::JoinOld() {
+  if (join_after_ns_ == 0) return;
+  const auto now_ns = static_cast<int64_t>(sampler::ReadWallClock().utc_ns);
+  const int64_t until_ns = (now_ns - join_after_ns_) / kJoinedNs * kJoinedNs;
+  if (until_ns <= joined_until_ns_) return;
+  joined_until_ns_ = until_ns;
+  const std::string host = sampler::ReadHostInfo().name;
+  (void)RunOwn(
+      {"prune", url_, "--join", kJoined, "--host", host, "--until", TimeOfDayText(until_ns)});
+}
+
+bool SlicePusher::RunOwn(const std::vector<std::string>& words) const {
+  std::vector<std::string> command = OwnCommand();
+  command.insert(command.end(), words.begin(), words.end());
+  auto child = sampler::ChildProcess::Start(command, {.own_process_group = true});
   if (!child.ok()) {
     fmt::print(stderr, "xenoscope: {}\n", Message(child.status()));
     return false;

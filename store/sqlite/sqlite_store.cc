@@ -219,7 +219,12 @@ absl::StatusOr<Store::Joined> SqliteStore::Join(const Selection& selection, int6
     joined.from += more.from;
     joined.to += more.to;
   }
-  XENOSCOPE_RETURN_IF_ERROR(connection_.Vacuum());
+  // Later slices use the pages that became free. A recorder joins each hour, which must not write a
+  // large file anew each time.
+  XENOSCOPE_ASSIGN_OR_RETURN(const int64_t free, connection_.Number("PRAGMA freelist_count"));
+  XENOSCOPE_ASSIGN_OR_RETURN(const int64_t pages, connection_.Number("PRAGMA page_count"));
+  constexpr int64_t kLeastPart = 16;
+  if (free > pages / kLeastPart) XENOSCOPE_RETURN_IF_ERROR(connection_.Vacuum());
   return joined;
 }
 
