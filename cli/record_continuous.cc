@@ -226,8 +226,9 @@ void CheckContinuousOptions(const ContinuousOptions& options) {
                                           "size, such as 500MB or 5GB",
                                           options.keep));
   }
-  if (options.join_after_ns > 0 && options.push.empty()) {
-    ThrowUsageError("--join-after", "goes with --push: it joins what is in that store");
+  if (options.join_after_ns > 0 && (!options.continuous || options.push.empty())) {
+    ThrowUsageError("--join-after",
+                    "goes with --continuous and --push: it joins what is in that store");
   }
   if (!options.budget.empty() && !options.continuous) {
     ThrowUsageError("--budget", "goes with --continuous: it changes what the next slices record");

@@ -13,9 +13,8 @@ namespace {
 
 using correlate::Dimension;
 
-// The part of a domain's time from which on Xen or the kernel stands out. A virtual machine that
-// computes leaves less than a twentieth to Xen; a kernel that takes more than its programs is most
-// of what the domain does.
+// The part of a domain's time from which on Xen stands out, a choice; and the kernel: it takes more
+// than all else.
 constexpr double kMinXen = 0.25;
 constexpr double kMinKernel = 0.5;
 // A domain with less than this part of all time is no hot one.
@@ -44,7 +43,8 @@ void FindHotModes(const Results& results, std::vector<Finding>& out) {
     const auto domain =
         std::ranges::find(result.domains, row.domain, &correlate::ProfileRow::domain);
     if (domain == result.domains.end() || domain->share < kMinDomain) continue;
-    // The domain's own share is known better than how its modes divide it, or exactly.
+    // Where the domain's share is estimated, too, this is wider than it has to be: a domain with
+    // more samples by chance has more of each mode.
     const double low = row.interval.low / domain->share;
     if (low < (row.mode == Mode::kXen ? kMinXen : kMinKernel)) continue;
     const double high = std::min(1.0, row.interval.high / domain->share);
