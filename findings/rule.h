@@ -30,6 +30,7 @@ FindFunction FindLocalApic;
 FindFunction FindHypercalls;
 FindFunction FindLosses;
 FindFunction FindBias;
+FindFunction FindResonance;
 
 struct Rule {
   std::string_view key;  // stable: in JSON
@@ -52,6 +53,7 @@ inline constexpr std::array kRules = {
     Rule{"hypercalls", FindHypercalls},
     Rule{"losses", FindLosses},
     Rule{"bias", FindBias},
+    Rule{"resonance", FindResonance},
 };
 
 }  // namespace xenoscope::findings

@@ -354,6 +354,27 @@ TEST(Bias, ComparesTheNearEndOfTheDifference) {
   EXPECT_TRUE(samples.Found(FindBias).empty());
 }
 
+TEST(Resonance, NeedsSamplesInStep) {
+  Samples samples;
+  correlate::PlacingCheck check;
+  check.domain = DomainId{1};
+  check.exact = check.samples = 1000;
+  check.ran = 500.0 * kMs;
+  check.distance = 0.4;
+  samples.results_.placing_checks = {check};
+  const auto found = samples.Found(FindResonance);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_THAT(found[0].text, HasSubstr("the work of d1: 40.00% (35.71% to 44.29%) of them"));
+  EXPECT_DOUBLE_EQ(found[0].cycles, 200.0 * kMs);
+  check.distance = 0.09;  // chance in far more samples than one in some millions, but small
+  samples.results_.placing_checks = {check};
+  EXPECT_TRUE(samples.Found(FindResonance).empty());
+  check.distance = 0.4;
+  samples.results_.placing_checks = {check};
+  samples.set_.stratified = false;  // samples of some modes are not uniform in time
+  EXPECT_TRUE(samples.Found(FindResonance).empty());
+}
+
 TEST(Find, RanksByTimeAndLimitsEachRule) {
   analysis::Document document;
   analysis::MetricGroup& vcpus = document.trace.AddGroup({"vcpus", ""});

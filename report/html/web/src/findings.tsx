@@ -12,6 +12,7 @@ const MOST = 10;
 /** The element of the overview that a finding without a view of its own is shown by. */
 const SECTIONS: Record<string, [id: string, words: string]> = {
   bias: ["table-checks", "samples and trace"],
+  resonance: ["table-checks", "samples and trace"],
   losses: ["data-quality", "data quality"],
 };
 
