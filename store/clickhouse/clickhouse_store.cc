@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <thread>
 
 #include "absl/random/random.h"
@@ -228,13 +229,27 @@ absl::StatusOr<Store::Joined> ClickHouseStore::Join(const Selection& selection,
 
 absl::Status ClickHouseStore::RemoveReplaced(const Selection& selection) {
   // The server runs this in no database of its own.
-  const std::string replaced =
-      fmt::format("{} AND push IN (SELECT replaced FROM {}.{} WHERE {})", Where(selection),
-                  client_.url().database, kSumTable, WherePieces(selection));
+  const std::string table = fmt::format("{}.{}", client_.url().database, kSumTable);
+  const std::string marks = WhereMarks(selection);
+  const std::string replaced = fmt::format("{} AND push IN (SELECT replaced FROM {} WHERE {})",
+                                           Where(selection), table, marks);
   XENOSCOPE_ASSIGN_OR_RETURN(const uint64_t slices,
                              Count(fmt::format("SELECT count() FROM {} WHERE kind = 'slice' AND {}",
                                                kSumTable, replaced)));
-  return slices == 0 ? absl::OkStatus() : Mutate("DELETE WHERE " + replaced);
+  if (slices > 0) XENOSCOPE_RETURN_IF_ERROR(Mutate("DELETE WHERE " + replaced));
+  // Then the marks. Pieces that begin after the selection's end keep theirs.
+  Selection longer = selection;
+  longer.event.clear();
+  longer.until_ns = std::min(longer.until_ns, std::numeric_limits<int64_t>::max() - kMaxSliceNs);
+  longer.until_ns += kMaxSliceNs;
+  longer.since_ns = std::max<int64_t>(longer.since_ns, kMaxSliceNs) - kMaxSliceNs;
+  const std::string done =
+      fmt::format("{} AND replaced NOT IN (SELECT push FROM {} WHERE kind = 'slice' AND {})", marks,
+                  table, Where(longer));
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      const uint64_t done_marks,
+      Count(fmt::format("SELECT count() FROM {} WHERE {}", kSumTable, done)));
+  return done_marks == 0 ? absl::OkStatus() : Mutate("DELETE WHERE " + done);
 }
 
 absl::StatusOr<uint64_t> ClickHouseStore::EraseDomain(const Selection& selection,

@@ -55,7 +55,7 @@ class ClickHouseStore final : public Store {
   // Runs ALTER TABLE ..., and waits for its end.
   absl::Status Mutate(const std::string& change);
   absl::StatusOr<uint64_t> Count(const std::string& sql);
-  // Returns how many tables of the database have a name that fits "= 'sums_3'" or "LIKE ...".
+  // Returns how many tables of the database have a name that fits "= 'sums_4'" or "LIKE ...".
   absl::StatusOr<uint64_t> Tables(const std::string& condition);
 
   HttpClient client_;

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "store/clickhouse/sum_columns.h"
@@ -31,20 +32,28 @@ std::string Where(const Selection& selection) {
   return where;
 }
 
-std::string WherePieces(Selection selection) {
-  // A joined slice begins where its first piece does, and no interval is longer.
+namespace {
+
+// A joined slice begins where its first piece does, and no interval is longer.
+Selection OfJoined(Selection selection) {
   selection.since_ns = std::max<int64_t>(selection.since_ns, kMaxSliceNs) - kMaxSliceNs;
-  return "kind = 'piece' AND " + Where(selection);
+  return selection;
+}
+
+}  // namespace
+
+std::string WherePieces(const Selection& selection) {
+  return "kind = 'piece' AND " + Where(OfJoined(selection));
+}
+
+std::string WhereMarks(Selection selection) {
+  selection.event.clear();
+  return "event = '' AND kind = 'replaced' AND " + Where(OfJoined(std::move(selection)));
 }
 
 std::string WhereNotReplaced(const Selection& selection) {
-  // Of all pieces only those whose own rows are still there: they are few, so that the server keeps
-  // a small set.
-  const std::string where = Where(selection);
-  return fmt::format(
-      "{0} AND push GLOBAL NOT IN (SELECT replaced FROM {1} WHERE {2} AND replaced GLOBAL IN "
-      "(SELECT push FROM {1} WHERE kind = 'slice' AND {0}))",
-      where, kSumTable, WherePieces(selection));
+  return fmt::format("{} AND push GLOBAL NOT IN (SELECT replaced FROM {} WHERE {})",
+                     Where(selection), kSumTable, WhereMarks(selection));
 }
 
 std::string WhereOnce(const Selection& selection) {

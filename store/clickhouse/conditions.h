@@ -14,7 +14,10 @@ std::string Quoted(std::string_view text);
 // Returns the condition that rows are of slices of these hosts and times, and of this event.
 std::string Where(const Selection& selection);
 // The same of the pieces of joined slices that may have such slices.
-std::string WherePieces(Selection selection);
+std::string WherePieces(const Selection& selection);
+// The condition of marks of slices for which a joined one stands and whose rows are not yet
+// removed.
+std::string WhereMarks(Selection selection);
 // As Where, but only of slices for which no joined one stands.
 std::string WhereNotReplaced(const Selection& selection);
 // The same, without the second one of slices that were pushed twice at the same time.

@@ -112,6 +112,7 @@ absl::Status SliceJoin::Join(const Groups& groups) {
         piece.end_ns = stored.head.end_ns;
       }
       AppendPiece(slice.head, piece, push, rows);
+      AppendMark(slice.head, piece, push, rows);
       const auto [first, last] = pieces.equal_range(stored.push);
       for (auto at = first; at != last; ++at) AppendPiece(slice.head, at->second, push, rows);
     }

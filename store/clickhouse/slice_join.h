@@ -16,7 +16,8 @@ namespace xenoscope::store {
 
 // Joins the slices of each host, event, clock and period of one selection. The rows of joined
 // slices stay where they are, but are replaced: an INSERT adds the joined slice, and a row of the
-// kind 'piece' for each slice that it stands for. ClickHouse adds these wholly or not at all.
+// kinds 'piece' and 'replaced' for each slice that it stands for. ClickHouse adds these wholly or
+// not at all.
 class SliceJoin {
  public:
   // Both must outlive it.

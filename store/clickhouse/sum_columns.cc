@@ -32,7 +32,7 @@ constexpr std::array kHeadColumns = {
     Column{"is_time", "UInt8"}, Column{"traced", "UInt8"},          Column{"period", "Float64"},
     Column{"push", "UInt64"}};
 
-// Of the kind 'slice': Slice::count and gaps_ns. Of the kind 'piece': Piece.
+// Of the kind 'slice': Slice::count and gaps_ns. Of the kinds 'piece' and 'replaced': Piece.
 constexpr std::array kJoinColumns = {
     Column{"slices", "UInt64"}, Column{"gaps_ns", "Int64"}, Column{"replaced", "UInt64"},
     Column{"piece_begin_ns", "Int64"}, Column{"piece_end_ns", "Int64"}};
@@ -241,16 +241,26 @@ void AppendRow(const Sums& row, const Dictionary& dictionary, std::vector<double
 
 constexpr int8_t kSliceKind = 0;
 constexpr int8_t kPieceKind = 100;
+constexpr int8_t kMarkKind = 101;
 
-// "'slice' = 0, 'piece' = 100, 'stratum' = 1"
+// "'slice' = 0, 'piece' = 100, 'replaced' = 101, 'stratum' = 1"
 std::string Kinds() {
-  std::string kinds = fmt::format("'slice' = {}, 'piece' = {}", kSliceKind, kPieceKind);
+  std::string kinds =
+      fmt::format("'slice' = {}, 'piece' = {}, 'replaced' = {}", kSliceKind, kPieceKind, kMarkKind);
   int number = 0;
   (void)ForEachTable([&]<typename Sums>() {
     kinds += fmt::format(", '{}' = {}", Table<Sums>::kName, ++number);
     return absl::OkStatus();
   });
   return kinds;
+}
+
+void AppendWithoutSums(const SliceHead& head, int8_t kind, const Piece& piece, uint64_t push,
+                       RowBinaryWriter& out) {
+  Append(head, kind, push, out);
+  Append(0, 0, piece, out);
+  Append(KeyValues(), out);
+  Append(std::vector<double>(SumColumns().size()), out);
 }
 
 std::vector<std::string> AllColumns() {
@@ -309,10 +319,13 @@ void AppendSlice(const Slice& slice, const Dictionary& dictionary, uint64_t push
 }
 
 void AppendPiece(const SliceHead& joined, const Piece& piece, uint64_t push, RowBinaryWriter& out) {
-  Append(joined, kPieceKind, push, out);
-  Append(0, 0, piece, out);
-  Append(KeyValues(), out);
-  Append(std::vector<double>(SumColumns().size()), out);
+  AppendWithoutSums(joined, kPieceKind, piece, push, out);
+}
+
+void AppendMark(const SliceHead& joined, const Piece& piece, uint64_t push, RowBinaryWriter& out) {
+  SliceHead of_no_event = joined;
+  of_no_event.event.clear();
+  AppendWithoutSums(of_no_event, kMarkKind, piece, push, out);
 }
 
 SliceHead ReadHead(RowBinaryReader& in) {

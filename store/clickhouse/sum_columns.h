@@ -20,7 +20,7 @@
 namespace xenoscope::store {
 
 // The table's name ends with the version of its columns.
-inline constexpr std::string_view kSumTable = "sums_3";
+inline constexpr std::string_view kSumTable = "sums_4";
 
 // Returns the statement that makes the table where it is not there.
 std::string CreateSumTable();
@@ -45,8 +45,13 @@ struct Piece {
   int64_t end_ns = 0;
 };
 // Appends the row of a piece of the joined slice that has this head, of the kind 'piece'. It goes
-// into one INSERT with the rows of that slice, which has the number `push`.
+// into one INSERT with the rows of that slice, which has the number `push`. The piece stays as long
+// as the joined slice, so that slices that are pushed again are known.
 void AppendPiece(const SliceHead& joined, const Piece& piece, uint64_t push, RowBinaryWriter& out);
+// Appends the mark that rows of the piece are no longer counted, of the kind 'replaced' and, so
+// that questions find the few marks at the begin of the order key, of no event. It goes into the
+// same INSERT, and stays until the rows of the piece are removed.
+void AppendMark(const SliceHead& joined, const Piece& piece, uint64_t push, RowBinaryWriter& out);
 
 // Where columns of a key stand in a statement: those that are not wanted are no part of GROUP BY,
 // and constants in SELECT.
