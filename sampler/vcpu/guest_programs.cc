@@ -47,7 +47,7 @@ void GuestPrograms::Forget() {
 }
 
 uint16_t GuestPrograms::Find(DomainId domain, const VcpuContext& context,
-                             std::span<const uint64_t> words, Tsc when,
+                             std::span<const uint64_t> words, Tsc when, bool search,
                              recording::ProcessChunk& found) {
   pages_.Begin(domain, context, kMaxMaps);
   Space& space = spaces_[{domain.value, PageOf(context.page_tables)}];
@@ -56,6 +56,7 @@ uint16_t GuestPrograms::Find(DomainId domain, const VcpuContext& context,
     space.without_file.clear();
     space.checked = checks_;
   }
+  if (!search) return space.number;
   Budget budget;
   FindAt(context.address, when, space, budget, found);
   for (const Address address : words) FindAt(address, when, space, budget, found);

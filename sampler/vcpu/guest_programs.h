@@ -47,9 +47,10 @@ class GuestPrograms {
 
   // Looks for the files of the vCPU's address space that have code where the vCPU was, or where
   // `words` point, which may be any. What is new is added to `found`, as of `when`. Returns the
-  // number of the address space; 0: none of its files is known.
+  // number of the address space; 0: none of its files is known. Without `search` it looks for no
+  // files that are not known.
   uint16_t Find(DomainId domain, const VcpuContext& context, std::span<const uint64_t> words,
-                Tsc when, recording::ProcessChunk& found);
+                Tsc when, bool search, recording::ProcessChunk& found);
   // Lets what is known be checked when it is next used: the guest may have given an address space
   // to another process.
   void Forget();

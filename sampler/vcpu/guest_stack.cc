@@ -54,9 +54,22 @@ Address OuterStack(const StackPieces& stacks) {
 
 }  // namespace
 
-bool GuestStack::Unwind(DomainId domain, const VcpuContext& context,
+std::optional<uint64_t> StackPieces::At(Address address) const {
+  for (const Piece& piece : pieces) {
+    const uint64_t index = (address - piece.begin) / sizeof(uint64_t);
+    if (address >= piece.begin && index < piece.count) return words[piece.first + index];
+  }
+  return std::nullopt;
+}
+
+bool GuestStack::Unwind(DomainId domain, const VcpuContext& context, const StackPieces& stacks,
                         std::vector<Address>& callers) {
   callers.clear();
+  // Most kernels have something else in the register, which may point anywhere.
+  const auto word_at = [&](Address at) -> std::optional<uint64_t> {
+    const std::optional<uint64_t> word = stacks.At(at);
+    return word || IsUpper(context.stack) ? word : pages_.Word(at);
+  };
   pages_.Begin(domain, context, kMaxMaps);
   if (context.stack < k32Bit) return false;
   Address lowest = context.stack;
@@ -65,8 +78,8 @@ bool GuestStack::Unwind(DomainId domain, const VcpuContext& context,
     const bool is_frame = frame % sizeof(uint64_t) == 0 && frame >= lowest &&
                           frame - lowest <= kMaxFrameBytes && callers.size() < kMaxCallers;
     if (!is_frame) return false;
-    const std::optional<uint64_t> next = pages_.Word(frame);
-    const std::optional<uint64_t> caller = pages_.Word(frame + sizeof(uint64_t));
+    const std::optional<uint64_t> next = word_at(frame);
+    const std::optional<uint64_t> caller = word_at(frame + sizeof(uint64_t));
     if (!next || !caller) return false;
     if (*caller == 0) return true;
     if (IsUpper(*caller) != IsUpper(context.address)) return false;
@@ -95,12 +108,13 @@ void GuestStack::ReadOuter(StackPieces& stacks) {
 
 bool GuestStack::AddPiece(Address begin, StackPieces& stacks) {
   StackPieces::Piece piece{begin, stacks.words.size(), 0};
-  for (uint64_t at = 0; at < kMaxPieceBytes && begin + at >= begin; at += sizeof(uint64_t)) {
-    const std::optional<uint64_t> word = pages_.Word(begin + at);
-    if (!word) break;
-    stacks.words.push_back(*word);
-    ++piece.count;
+  constexpr size_t kMaxWords = kMaxPieceBytes / sizeof(uint64_t);
+  Address at = begin;
+  while (at >= begin && at - begin < kMaxPieceBytes && pages_.AppendWords(at, stacks.words)) {
+    at += kFrameSize - at % kFrameSize;
   }
+  piece.count = std::min(stacks.words.size() - piece.first, kMaxWords);
+  stacks.words.resize(piece.first + piece.count);
   if (piece.count > 0) stacks.pieces.push_back(piece);
   return piece.count > 0;
 }

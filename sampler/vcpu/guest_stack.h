@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -35,6 +36,8 @@ struct StackPieces {
   absl::InlinedVector<Piece, 4> pieces;
 
   [[nodiscard]] bool empty() const { return pieces.empty(); }
+  // Returns the word at an address that is a multiple of 8, if it is in a piece.
+  [[nodiscard]] std::optional<uint64_t> At(Address address) const;
   // Keeps the first `count` pieces.
   void Keep(size_t count) {
     if (count >= pieces.size()) return;
@@ -63,8 +66,10 @@ class GuestStack {
 
   // Sets `callers` to the addresses to which the callers return, innermost first; all are of the
   // sample's mode. False when the chain was cut, that is, did not end in an outermost frame. For
-  // 64-bit code only.
-  bool Unwind(DomainId domain, const VcpuContext& context, std::vector<Address>& callers);
+  // 64-bit code only. `stacks` is what Read and ReadOuter found: a kernel's frames are there, or
+  // its frame pointer is none; a program's may be beyond it.
+  bool Unwind(DomainId domain, const VcpuContext& context, const StackPieces& stacks,
+              std::vector<Address>& callers);
 
   // Sets `stacks` to the words of the stack from the stack pointer on: up to a page that the guest
   // does not map, which Linux has behind each of a kernel's stacks, or kMaxPieceBytes. Empty: there

@@ -17,6 +17,10 @@ namespace {
 
 // Limit of the time that a vCPU ran since its stop; after more its stack has changed.
 constexpr nanoseconds kMaxRunSinceStop = std::chrono::microseconds(200);
+// Limit of the time in which files of programs are searched for: a part of the time since sampling
+// began, and this many seconds more.
+constexpr double kMaxSearchShare = 0.1;
+constexpr double kMaxSearchSeconds = 0.2;
 
 }  // namespace
 
@@ -126,21 +130,34 @@ nanoseconds VcpuSource::RandomInterval() {
 }
 
 absl::Status VcpuSource::Collect(recording::SampleWriter& writer) {
-  if (frames_ && frames_->Expire(steady_clock::now())) programs_->Forget();
+  if (frames_ && frames_->Expire(steady_clock::now())) {
+    programs_->Forget();
+    LeaveDying();
+  }
   stack_rate_.Refill(steady_clock::now());
   if (!alive_.empty()) {
     std::uniform_int_distribution<size_t> any(0, alive_.size() - 1);
-    const auto chosen = alive_.begin() + static_cast<std::ptrdiff_t>(any(random_));
-    StreamInfo& stream = streams_[*chosen];
-    Poll(stream, writer);
-    if (stream.polls->gone) {
-      polled_ranges_[*chosen].end = read_tsc_();
-      alive_.erase(chosen);
-      if (frames_) frames_->Clear();
-    }
+    const size_t chosen = alive_[any(random_)];
+    Poll(streams_[chosen], writer);
+    if (streams_[chosen].polls->gone) Leave(chosen);
   }
   due_ = steady_clock::now() + RandomInterval();
   return absl::OkStatus();
+}
+
+void VcpuSource::Leave(size_t stream) {
+  streams_[stream].polls->gone = true;
+  polled_ranges_[stream].end = read_tsc_();
+  std::erase(alive_, stream);
+  if (frames_) frames_->Drop(streams_[stream].vcpu.domain);
+}
+
+void VcpuSource::LeaveDying() {
+  const std::vector<size_t> alive = alive_;
+  for (const size_t stream : alive) {
+    DomainState state;
+    if (calls_->Domain(streams_[stream].vcpu.domain, state) == 0 && state.dying) Leave(stream);
+  }
 }
 
 void VcpuSource::Poll(StreamInfo& stream, recording::SampleWriter& writer) {
@@ -189,11 +206,23 @@ void VcpuSource::AddSample(StreamInfo& stream, TscRange when, const VcpuState& s
   entry.vcpu = stream.vcpu.vcpu.value;
   entry.begin = when.begin.value;
   entry.end = when.end.value;
-  found_programs_.Clear();
-  entry.space =
-      programs_->Find(stream.vcpu.domain, context, stacks_.words, when.begin, found_programs_);
+  entry.space = FindPrograms(stream.vcpu.domain, when.begin, context);
   writer.Append(stream.vcpu.domain, found_programs_);
   AddWithStack(stream.vcpu.domain, entry, context, writer);
+}
+
+uint16_t VcpuSource::FindPrograms(DomainId domain, Tsc when, const VcpuContext& context) {
+  found_programs_.Clear();
+  const Tsc begin = read_tsc_();
+  const auto seconds = [this](Cycles cycles) {
+    return static_cast<double>(cycles) / static_cast<double>(clock_hz_);
+  };
+  const bool search = seconds(programs_took_) <=
+                      kMaxSearchSeconds + kMaxSearchShare * seconds(begin - sampled_.begin);
+  const uint16_t space =
+      programs_->Find(domain, context, stacks_.words, when, search, found_programs_);
+  programs_took_ += read_tsc_() - begin;
+  return space;
 }
 
 void VcpuSource::ReadStack(StreamInfo& stream, const VcpuState& state, Tsc stopping,
@@ -203,7 +232,7 @@ void VcpuSource::ReadStack(StreamInfo& stream, const VcpuState& state, Tsc stopp
   if (HasRunOn(stream.vcpu, state, stopping)) stacks_.Keep(0);
   stack.ReadOuter(stacks_);
   if (stacks_.pieces.size() > 1 && HasRunOn(stream.vcpu, state, stopping)) stacks_.Keep(1);
-  const bool whole = stack.Unwind(stream.vcpu.domain, context, callers_);
+  const bool whole = stack.Unwind(stream.vcpu.domain, context, stacks_, callers_);
   const bool is_old = HasRunOn(stream.vcpu, state, stopping);
   if (is_old) callers_.clear();
   if (is_old || !whole) ++stream.polls->cut_chains;

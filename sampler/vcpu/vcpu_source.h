@@ -10,8 +10,9 @@
 // a pCPU is a sample of where it was preempted, which is an event of its own. On a host with one
 // pCPU guests never run while dom0 polls, so that all samples are of that event. The stack of a
 // kernel, and callers by frame pointers, are read right after the stop; if the vCPU has run for
-// long meanwhile, by Xen's account, they are dropped. Which files the program consists of comes
-// from the guest's memory, too.
+// long meanwhile, by Xen's account, they are dropped. Frames stay mapped, so that a stack is
+// read in microseconds when it is met again. Which files the program consists of comes from the
+// guest's memory, too; the search may take a part of the time only.
 #pragma once
 
 #include <chrono>
@@ -76,6 +77,13 @@ class VcpuSource final : public Source {
   void Poll(recording::StreamInfo& stream, recording::SampleWriter& writer);
   void AddSample(recording::StreamInfo& stream, TscRange when, const VcpuState& state,
                  const VcpuContext& context, recording::SampleWriter& writer);
+  // Stops polling the vCPU. O(vCPUs).
+  void Leave(size_t stream);
+  // Leaves domains that are being destroyed: their memory must not be held.
+  void LeaveDying();
+  // Sets found_programs_ to what is new of the files in the vCPU's address space. Returns the
+  // number of that.
+  uint16_t FindPrograms(DomainId domain, Tsc when, const VcpuContext& context);
   // Reads the stacks, and the callers by frame pointers. `state` is from before `stopping`, and the
   // stop from after it.
   void ReadStack(recording::StreamInfo& stream, const VcpuState& state, Tsc stopping,
@@ -100,6 +108,7 @@ class VcpuSource final : public Source {
   std::unique_ptr<VcpuCalls> calls_;
   std::optional<MappedFrames> frames_;     // set when call chains are wanted
   std::optional<GuestPrograms> programs_;  // set when frames_ is
+  Cycles programs_took_ = 0;               // time that the search for programs took
   std::function<Tsc()> read_tsc_;
   std::mt19937_64 random_;
   std::vector<recording::StreamInfo> streams_;  // one for each vCPU

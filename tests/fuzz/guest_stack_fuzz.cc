@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/mode.h"
 #include "sampler/vcpu/guest_programs.h"
 #include "sampler/vcpu/guest_stack.h"
 
@@ -61,18 +62,19 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   context.frame = xenoscope::LoadUnchecked<Address>(bytes.data() + 16);
   context.page_tables = xenoscope::LoadUnchecked<uint64_t>(bytes.data() + 24);
   int64_t mapped = 0;
-  for (const bool five_levels : {false, true}) {
-    context.five_levels = five_levels;
+  for (const int variant : {0, 1, 2, 3}) {
+    context.five_levels = (variant & 1) != 0;
+    context.mode = (variant & 2) != 0 ? xenoscope::Mode::kKernel : xenoscope::Mode::kUser;
     sampler::MappedFrames frames(std::make_unique<FakeMemory>(bytes.subspan(kRegisters), mapped));
-    std::vector<Address> callers;
-    sampler::GuestStack(frames).Unwind(xenoscope::DomainId{1}, context, callers);
-    if (callers.size() > sampler::GuestStack::kMaxCallers) std::abort();
-    if (frames.maps() > sampler::GuestStack::kMaxMaps) std::abort();
     sampler::StackPieces stacks;
     sampler::GuestStack stack(frames);
     stack.Read(xenoscope::DomainId{1}, context, stacks);
     stack.ReadOuter(stacks);
     if (stacks.pieces.size() > sampler::GuestStack::kMaxPieces) std::abort();
+    if (frames.maps() > sampler::GuestStack::kMaxMaps) std::abort();
+    std::vector<Address> callers;
+    stack.Unwind(xenoscope::DomainId{1}, context, stacks, callers);
+    if (callers.size() > sampler::GuestStack::kMaxCallers) std::abort();
     if (frames.maps() > 2 * sampler::GuestStack::kMaxMaps) std::abort();
     size_t words = 0;
     for (const auto& piece : stacks.pieces) words += stacks.WordsOf(piece).size();
@@ -80,7 +82,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const uint64_t maps_before = frames.maps();
     sampler::GuestPrograms programs(frames);
     xenoscope::recording::ProcessChunk found;
-    programs.Find(xenoscope::DomainId{1}, context, stacks.words, xenoscope::Tsc{1}, found);
+    programs.Find(xenoscope::DomainId{1}, context, stacks.words, xenoscope::Tsc{1},
+                  /*search=*/true, found);
     if (frames.maps() - maps_before > sampler::GuestPrograms::kMaxMaps) std::abort();
   }
   if (mapped != 0) std::abort();

@@ -98,9 +98,10 @@ class GuestProgramsTest : public ::testing::Test {
     }
   }
 
-  uint16_t Find(const VcpuContext& context, const std::vector<uint64_t>& words = {}) {
+  uint16_t Find(const VcpuContext& context, const std::vector<uint64_t>& words = {},
+                bool search = true) {
     recording::ProcessChunk chunk;
-    const uint16_t space = programs_.Find(kGuest, context, words, Tsc{77}, chunk);
+    const uint16_t space = programs_.Find(kGuest, context, words, Tsc{77}, search, chunk);
     Read(chunk);
     return space;
   }
@@ -158,6 +159,15 @@ TEST_F(GuestProgramsTest, FindsTheFileOfAnAddressAndOfWordsOnTheStack) {
   EXPECT_THAT(found_, ElementsAre(library));
   EXPECT_EQ(Find(At(kLibrary + 0x7fff), {kProgram + 0x2fff}), 1);
   EXPECT_THAT(found_, IsEmpty()) << "both are known";
+}
+
+TEST_F(GuestProgramsTest, WithoutSearchKnowsWhatWasFound) {
+  Load({.at = kProgram});
+  Load({.at = kLibrary, .code = 0x5000, .build_id = {9, 9, 9, 9, 9, 9, 9, 9}});
+  EXPECT_EQ(Find(At(kProgram + 0x3123), {}, /*search=*/false), 0);
+  EXPECT_EQ(Find(At(kProgram + 0x3123)), 1);
+  EXPECT_EQ(Find(At(kProgram + 0x3123), {kLibrary + 0x6000}, /*search=*/false), 1);
+  EXPECT_THAT(found_, IsEmpty());
 }
 
 TEST_F(GuestProgramsTest, KnowsAddressSpacesByTheirTopTables) {

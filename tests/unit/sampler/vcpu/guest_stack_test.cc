@@ -33,7 +33,7 @@ class GuestStackTest : public ::testing::Test {
     return context;
   }
   bool Unwind(const VcpuContext& context = Context()) {
-    return GuestStack(frames_).Unwind(kGuest, context, callers_);
+    return GuestStack(frames_).Unwind(kGuest, context, {}, callers_);
   }
 
   StackPieces Read(const VcpuContext& context) {
@@ -95,7 +95,7 @@ TEST_F(GuestStackTest, ReadsLargePages) {
     ram.frames[frame][0x20 / 8] = 0;
     ram.frames[frame][0x28 / 8] = 0x402000;
     ram.Code(0x402000);
-    EXPECT_TRUE(GuestStack(frames).Unwind(kGuest, Context(), callers_)) << level;
+    EXPECT_TRUE(GuestStack(frames).Unwind(kGuest, Context(), {}, callers_)) << level;
     EXPECT_THAT(callers_, ElementsAre(0x402000)) << level;
   }
 }
@@ -118,8 +118,36 @@ TEST_F(GuestStackTest, KernelCallersAreInUpperHalf) {
   context.address = kKernel;
   context.mode = Mode::kKernel;
   context.stack = context.frame = kKernelStack;
-  EXPECT_FALSE(Unwind(context));
+  const StackPieces stacks = Read(context);
+  EXPECT_FALSE(GuestStack(frames_).Unwind(kGuest, context, stacks, callers_));
   EXPECT_THAT(callers_, ElementsAre(kKernel + 0x10));
+  // A frame that is not on the stacks is none, and nothing is mapped to look at it.
+  const uint64_t asked = ram_.asked;
+  context.frame = 0xffff'8880'1234'5678;
+  ram_.Push(context.frame, 0, kKernel + 0x10);
+  EXPECT_FALSE(GuestStack(frames_).Unwind(kGuest, context, stacks, callers_));
+  EXPECT_THAT(callers_, IsEmpty());
+  EXPECT_EQ(ram_.asked, asked);
+}
+
+TEST_F(GuestStackTest, KernelStackIsReadInNewAddressSpacesWithoutMaps) {
+  constexpr Address kKernelStack = 0xffff'c900'0000'3000;
+  ram_.Write(kKernelStack, 5);
+  VcpuContext context = Context();
+  context.mode = Mode::kKernel;
+  context.stack = kKernelStack;
+  EXPECT_THAT(Read(context).words, SizeIs(512));
+  const uint64_t asked = ram_.asked;
+  context.page_tables = uint64_t{0x999} << 12;  // of another process, whose table is not mapped
+  EXPECT_THAT(Read(context).words, SizeIs(512));
+  EXPECT_EQ(ram_.asked, asked);
+  // The top table of user mode may not have the kernel's stacks.
+  context.mode = Mode::kUser;
+  EXPECT_TRUE(Read(context).empty());
+  // The entry is read again after a period.
+  context.mode = Mode::kKernel;
+  frames_.Expire(MappedFrames::Clock::now());
+  EXPECT_TRUE(Read(context).empty());
 }
 
 TEST_F(GuestStackTest, InvalidFrameCutsTheChain) {
@@ -164,7 +192,7 @@ TEST_F(GuestStackTest, UnmappedPageCutsTheChain) {
     MappedFrames frames(std::make_unique<FakeMemory>(ram));
     ram.Push(kStack + 0x20, 0, 0x402000);
     ram.Entry(kStack, level) &= ~FakeRam::kPresent;
-    EXPECT_FALSE(GuestStack(frames).Unwind(kGuest, Context(), callers_)) << level;
+    EXPECT_FALSE(GuestStack(frames).Unwind(kGuest, Context(), {}, callers_)) << level;
   }
 }
 
@@ -177,7 +205,7 @@ TEST_F(GuestStackTest, FailedMappingCutsTheChain) {
     MappedFrames frames(std::make_unique<FakeMemory>(ram));
     ram.Push(kStack + 0x20, 0, 0x402000);
     ram.Entry(kStack, level) = uint64_t{0xdead'beef} << 12 | FakeRam::kPresent;
-    EXPECT_FALSE(GuestStack(frames).Unwind(kGuest, Context(), callers_)) << level;
+    EXPECT_FALSE(GuestStack(frames).Unwind(kGuest, Context(), {}, callers_)) << level;
     EXPECT_THAT(callers_, IsEmpty());
   }
 }
@@ -332,20 +360,35 @@ TEST_F(OuterStacksTest, AreLimited) {
 }
 
 TEST_F(GuestStackTest, CachesMappingsForLimitedTime) {
-  using namespace std::chrono_literals;
   ram_.Push(kStack + 0x20, 0, 0x402000);
-  const MappedFrames::Clock::time_point now = MappedFrames::Clock::now();
+  MappedFrames::Clock::time_point now = MappedFrames::Clock::now();
   frames_.Expire(now);
-  EXPECT_TRUE(Unwind());
-  EXPECT_EQ(ram_.asked, 8U);  // four levels, the stack, and three levels that lead to the caller
-  frames_.Expire(now + 999ms);
-  EXPECT_TRUE(Unwind());
-  EXPECT_EQ(ram_.asked, 8U);
-  EXPECT_EQ(ram_.mapped, 8);
-  frames_.Expire(now + 1000ms);
+  // Four levels, the stack, and three levels that lead to the caller.
+  for (uint64_t period = 0; period < MappedFrames::kMaxAge; ++period) {
+    EXPECT_TRUE(Unwind());
+    EXPECT_EQ(ram_.asked, 8U) << period;
+    EXPECT_FALSE(frames_.Expire(now + MappedFrames::kPeriod / 2));
+    EXPECT_EQ(ram_.mapped, 8);
+    now += MappedFrames::kPeriod;
+    EXPECT_TRUE(frames_.Expire(now));
+  }
   EXPECT_EQ(ram_.mapped, 0);
   EXPECT_TRUE(Unwind());
   EXPECT_EQ(ram_.asked, 16U);
+  for (uint64_t period = 0; period <= MappedFrames::kMaxUnused; ++period) {
+    EXPECT_EQ(ram_.mapped, 8) << period;
+    now += MappedFrames::kPeriod;
+    frames_.Expire(now);
+  }
+  EXPECT_EQ(ram_.mapped, 0) << "it was not used";
+}
+
+TEST_F(GuestStackTest, DropsMappingsOfOneDomain) {
+  ram_.Push(kStack + 0x20, 0, 0x402000);
+  EXPECT_TRUE(Unwind());
+  frames_.At(DomainId{4}, FakeRam::kRoot);
+  frames_.Drop(kGuest);
+  EXPECT_EQ(ram_.mapped, 1);
 }
 
 TEST_F(GuestStackTest, CachedMappingsShowGuestWrites) {

@@ -37,13 +37,17 @@ struct FakeGuest {
   int state_error = 0;
   int context_error = 0;
   uint64_t runs_before_stop = 0;  // ns
+  bool dying = false;
 };
 
 // Each stop costs 50 cycles, and reading the clock 1.
 class FakeVcpuCalls final : public VcpuCalls {
  public:
   FakeVcpuCalls(std::map<VcpuRef, FakeGuest>& guests, uint64_t& tsc) : guests_(guests), tsc_(tsc) {}
-  int Domain(DomainId /*domain*/, DomainState& /*state*/) override { return -ENOSYS; }
+  int Domain(DomainId domain, DomainState& state) override {
+    state.dying = guests_.at({domain, VcpuId{0}}).dying;
+    return 0;
+  }
   int State(VcpuRef vcpu, VcpuState& state) override {
     state = guests_.at(vcpu).state;
     return guests_.at(vcpu).state_error;
@@ -436,6 +440,18 @@ TEST_F(VcpuSourceTest, UnmapsMemoryOfDestroyedDomain) {
   guests_[kD1V0].state_error = guests_[kD2V0].state_error = -ESRCH;
   ASSERT_TRUE(source->Collect(*writer).ok());
   EXPECT_EQ(ram.mapped, 0);
+}
+
+// Xen keeps a domain that is being destroyed, and lists its vCPUs, as long as its memory is mapped.
+TEST_F(VcpuSourceTest, LeavesDyingDomain) {
+  FakeRam ram;
+  guests_[kD1V0].dying = true;
+  const auto source = Open(Request(), std::make_unique<FakeMemory>(ram));
+  const std::vector<Sample> samples = Poll(*source, 20);
+  EXPECT_THAT(samples, SizeIs(20));
+  for (const Sample& sample : samples) EXPECT_EQ(sample.vcpu, kD2V0);
+  EXPECT_TRUE(source->Streams()[0].polls->gone);
+  EXPECT_FALSE(source->Streams()[1].polls->gone);
 }
 
 TEST_F(VcpuSourceTest, RefusesToPollNoVcpus) {
