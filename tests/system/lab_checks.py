@@ -1362,6 +1362,22 @@ def agent_events(lab):
     check_xen_is_quiet(lab)
 
 
+def stat(lab):
+    """Totals of domains and vCPUs, estimated from samples, hold those that the run time says: 2 ns for an instruction."""
+    held, rows = 0, json.loads(lab.text("stat.json"))["rows"]
+    executed = {row["domain"]: row["count"] / 2 for row in rows if row["event"] == "run-time"}
+    estimated = [row for row in rows if row["kind"] == "estimated"]
+    for row in estimated:
+        held += row["low"] <= executed[row["domain"]] <= row["high"]
+    lab.check({row["domain"] for row in estimated} >= {"Domain-0", "pv", "pvh"}, f"{len(estimated)} totals of vCPUs")
+    lab.check(held >= len(estimated) - 1, f"{held} of {len(estimated)} intervals hold the total")
+    for name in "stat.txt", "pv.txt":
+        lab.check_said(r"^ *pv .*cpu_clk_unhalted +estimated", name, "by domain")
+    lab.check_said(r"page-faults +exact", "command.txt", "a command of dom0")
+    lab.check_said(r"page-faults +exact", "intervals.txt", "intervals")
+    check_xen_is_quiet(lab)
+
+
 def stat_agents(lab):
     """Agents read the counters of their guests' kernels, and Xen the time of its pCPU."""
     active = json.loads(lab.text("active.json"))
@@ -1400,8 +1416,8 @@ def vpmu(lab):
     check_xen_is_quiet(lab)
 
 
-def vpmu_newer(lab):
-    """On a Xen without xenoprof dom0 samples itself, and Xen when it works for dom0."""
+def check_modes_of_vpmu(lab):
+    """In mode self dom0 samples itself, in mode hv also Xen when it works for dom0."""
     for which, function in ("self", "sha256_block"), ("hv", None):
         report = lab.report("--by", "domain,mode,function", which=which)
         lab.check_accounting(report, which)
@@ -1414,9 +1430,19 @@ def vpmu_newer(lab):
     check_xen_is_quiet(lab)
 
 
+def vpmu_modes(lab):
+    """The vPMU's modes for dom0 alone, beside xenoprof."""
+    check_modes_of_vpmu(lab)
+
+
+def vpmu_newer(lab):
+    """The same on a Xen without xenoprof."""
+    check_modes_of_vpmu(lab)
+
+
 # The scenarios in the order in which `lab all` runs them.
 CHECKS = {check.__name__: check for check in
       (ci, counts, hyper, marks, threads, held, lost, xentrace, drains, boost, polls, orc, programs, orc_hvm, frames,
        agent, agent_stacks, agent_threads, boot_levels, boot_smp, boot_cost, agentdies, hostile, sources, members,
-       newxen, ends, lifecycle, later, livepatch, kaslr, hvm, ratio, events, ipc, agent_events, stat_agents, vpmu,
-       vpmu_newer)}
+       newxen, ends, lifecycle, later, livepatch, kaslr, hvm, ratio, events, ipc, agent_events, stat, stat_agents,
+       vpmu, vpmu_modes, vpmu_newer)}
