@@ -15,7 +15,7 @@ namespace {
 
 // The part of the domain's active time from which on exits stand out. Less than a twentieth gained
 // is hardly noticed.
-constexpr double kMinPart = 0.05;
+constexpr double kMinExitPart = 0.05;
 constexpr std::string_view kHlt = "hlt";  // a halted vCPU is idle: its time is no cost
 
 // Reason, kind and number of exits, as the summary names them.
@@ -51,7 +51,7 @@ ExitSums SumsOf(const DomainTables& domain) {
 // Whether the exit's reason alone says that the guest halted, where its handler recorded nothing.
 bool IsHalt(const ExitKey& key) { return std::get<0>(key).ends_with("HLT"); }
 
-std::string NameOf(const ExitKey& key) {
+std::string ExitText(const ExitKey& key) {
   const auto& [reason, kind, number] = key;
   if (kind.starts_with('(')) return reason;
   return fmt::format("{} ({}{}{})", reason, kind, number.empty() ? "" : " ", number);
@@ -66,12 +66,12 @@ void FindExits(const Results& results, std::vector<Finding>& out) {
     const auto active = static_cast<double>(domain.times.running + domain.times.offline);
     for (const auto& [key, sum] : SumsOf(domain)) {
       const auto cycles = static_cast<double>(sum.cycles);
-      if (IsHalt(key) || active == 0 || cycles < kMinPart * active) continue;
+      if (IsHalt(key) || active == 0 || cycles < kMinExitPart * active) continue;
       const auto& [reason, kind, number] = key;
       Finding finding;
       finding.domain = domain.domain;
       finding.text = fmt::format("{} leaves its guest {} times for {}: {} of its active time",
-                                 results.Label(domain.domain), CountText(sum.count), NameOf(key),
+                                 results.Label(domain.domain), CountText(sum.count), ExitText(key),
                                  ShareText(cycles / active));
       finding.advice = UsualCause({reason, kind, number});
       finding.cycles = cycles;

@@ -10,7 +10,7 @@ namespace {
 
 // The part of the time of all domains from which on one domain stands out: it runs longer than all
 // others together.
-constexpr double kMinShare = 0.5;
+constexpr double kMinDomainShare = 0.5;
 
 }  // namespace
 
@@ -26,7 +26,7 @@ void FindHotDomain(const Results& results, std::vector<Finding>& out) {
   if (busy < 2) return;
   for (const DomainTables& domain : domains) {
     const double share = static_cast<double>(domain.times.running) / static_cast<double>(all);
-    if (share < kMinShare) continue;
+    if (share < kMinDomainShare) continue;
     Finding finding;
     finding.domain = domain.domain;
     finding.text = fmt::format("{} runs longer than all other domains together: {} of their time",

@@ -14,7 +14,7 @@ namespace {
 using correlate::Dimension;
 
 // The share of all time from which on a function stands out. Tables colour rows from here on.
-constexpr double kMinShare = 0.05;
+constexpr double kMinFunctionShare = 0.05;
 
 // Whether rows are functions that no other column divides.
 bool HasWholeFunctions(const std::vector<Dimension>& by) {
@@ -43,7 +43,7 @@ void FindHotFunctions(const Results& results, std::vector<Finding>& out) {
   // Shares are of the domains with samples: of one alone they say nothing of the others.
   const bool alone = results.profile->result.domains.size() == 1;
   for (const correlate::ProfileRow& row : results.profile->result.rows) {
-    if (row.interval.low < kMinShare || row.function.starts_with('[')) continue;
+    if (row.interval.low < kMinFunctionShare || row.function.starts_with('[')) continue;
     Finding finding;
     finding.domain = row.domain;
     finding.text =

@@ -29,7 +29,7 @@ const std::vector<correlate::ProfileRow>* ModesOf(const Results& results) {
   return result.subtotals.empty() ? nullptr : &result.subtotals.front();
 }
 
-const char* NameOf(Mode mode) { return mode == Mode::kXen ? "Xen" : "the kernel"; }
+const char* ModeText(Mode mode) { return mode == Mode::kXen ? "Xen" : "the kernel"; }
 
 }  // namespace
 
@@ -52,8 +52,8 @@ void FindHotModes(const Results& results, std::vector<Finding>& out) {
     Finding finding;
     finding.domain = row.domain;
     finding.text =
-        fmt::format("{} takes {} of the time of {} ({} to {})", NameOf(row.mode), ShareText(share),
-                    results.Label(row.domain), ShareText(low), ShareText(high));
+        fmt::format("{} takes {} of the time of {} ({} to {})", ModeText(row.mode),
+                    ShareText(share), results.Label(row.domain), ShareText(low), ShareText(high));
     finding.cycles = row.cycles;
     finding.interval =
         CycleInterval{row.interval.low * result.cycles, row.interval.high * result.cycles};

@@ -13,8 +13,8 @@ namespace {
 
 // Hypercalls in a second of running time from which on they stand out: one takes some 0.5 us at
 // least, so that 20,000 cost 1 % of the time.
-constexpr double kMinPerSecond = 20'000;
-constexpr size_t kMostNamed = 2;
+constexpr double kMinHypercallRate = 20'000;
+constexpr size_t kMostNumbersNamed = 2;
 
 struct Calls {
   std::string name;
@@ -63,13 +63,13 @@ void FindHypercalls(const Results& results, std::vector<Finding>& out) {
     uint64_t all = 0;
     for (const Calls& each : calls) all += each.count;
     const double rate = static_cast<double>(all) / results.clock.Seconds(domain.times.running);
-    if (rate < kMinPerSecond) continue;
+    if (rate < kMinHypercallRate) continue;
     Finding finding;
     finding.domain = domain.domain;
     finding.text =
         fmt::format("{} makes {} hypercalls in a second of its running time",
                     results.Label(domain.domain), CountText(static_cast<uint64_t>(rate)));
-    for (size_t i = 0; i < std::min(calls.size(), kMostNamed); ++i) {
+    for (size_t i = 0; i < std::min(calls.size(), kMostNumbersNamed); ++i) {
       finding.text += fmt::format("{}{} ({})", i == 0 ? ", most of all " : " and ", calls[i].name,
                                   CountText(calls[i].count));
     }

@@ -9,7 +9,7 @@ namespace xenoscope::findings {
 namespace {
 
 // The part of the pCPUs' time, or of the samples, from which on a loss matters.
-constexpr double kMinPart = 0.01;
+constexpr double kMinLostPart = 0.01;
 
 void FindLostRecords(const Results& results, std::vector<Finding>& out) {
   const analysis::MetricGroup* const pcpus = FindGroup(results.trace->trace, "utilisation");
@@ -23,7 +23,7 @@ void FindLostRecords(const Results& results, std::vector<Finding>& out) {
     }
   }
   const double all = static_cast<double>(results.traced) * static_cast<double>(pcpus->rows.size());
-  if (all == 0 || static_cast<double>(cycles) < kMinPart * all) return;
+  if (all == 0 || static_cast<double>(cycles) < kMinLostPart * all) return;
   Finding finding;
   finding.text = fmt::format("the trace lost {} records, in {} of the pCPUs' time",
                              CountText(records), ShareText(static_cast<double>(cycles) / all));
@@ -37,7 +37,7 @@ void FindLostRecords(const Results& results, std::vector<Finding>& out) {
 void FindLostSamples(const Results& results, std::vector<Finding>& out) {
   const auto lost = static_cast<double>(results.sample_set->lost_in_buffers);
   const auto kept = static_cast<double>(results.profile->counts.samples);
-  if (lost == 0 || lost < kMinPart * (lost + kept)) return;
+  if (lost == 0 || lost < kMinLostPart * (lost + kept)) return;
   Finding finding;
   finding.text =
       fmt::format("{} samples were lost because their buffers were full: {} of all",

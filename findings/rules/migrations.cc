@@ -10,7 +10,7 @@ namespace {
 
 // Moves in a second of running time from which on they stand out: to fill a cache of 1 MiB again
 // takes some 100 us, so that 200 moves cost about 2 % of the time.
-constexpr double kMinPerSecond = 200;
+constexpr double kMinMoveRate = 200;
 constexpr uint64_t kMinMoves = 100;
 
 }  // namespace
@@ -25,7 +25,7 @@ void FindMigrations(const Results& results, std::vector<Finding>& out) {
       if (count <= kMinMoves) continue;
       const uint64_t moves = count - 1;
       const double rate = static_cast<double>(moves) / results.clock.Seconds(vcpu.times.running);
-      if (rate < kMinPerSecond) continue;
+      if (rate < kMinMoveRate) continue;
       Finding finding;
       finding.domain = domain.domain;
       finding.text =

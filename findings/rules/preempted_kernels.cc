@@ -12,7 +12,7 @@ namespace xenoscope::findings {
 namespace {
 
 // The part of the running time of the domain from which on it stands out.
-constexpr double kMinPart = 0.05;
+constexpr double kMinPreemptedPart = 0.05;
 
 // Whether a row "0xffffffff81000000, VMEXIT_INTR" is of a 64-bit kernel's address: these are in the
 // upper half.
@@ -49,7 +49,7 @@ void FindPreemptedKernels(const Results& results, std::vector<Finding>& out) {
     });
     if (longest == nullptr || domain.times.running == 0) continue;
     const double part = static_cast<double>(cycles) / static_cast<double>(domain.times.running);
-    if (part < kMinPart) continue;
+    if (part < kMinPreemptedPart) continue;
     const std::string symbol = Word(*longest, "symbol");
     Finding finding;
     finding.domain = domain.domain;

@@ -12,7 +12,7 @@ namespace {
 // idle state: some 20 us. A vCPU that blocks for less than that on average had better poll.
 constexpr double kMaxSeconds = 20e-6;
 // Blocks in a second of the trace from which on this costs more than 1 % of a pCPU.
-constexpr double kMinPerSecond = 500;
+constexpr double kMinBlockRate = 500;
 
 }  // namespace
 
@@ -26,7 +26,7 @@ void FindShortBlocks(const Results& results, std::vector<Finding>& out) {
       const uint64_t count = Figure(*blocked, "count");
       const double mean = MeanLength(*blocked) / hz;
       const double rate = static_cast<double>(count) / results.clock.Seconds(results.traced);
-      if (mean > kMaxSeconds || rate < kMinPerSecond) continue;
+      if (mean > kMaxSeconds || rate < kMinBlockRate) continue;
       Finding finding;
       finding.domain = domain.domain;
       finding.text = fmt::format("{} of {} blocks {} times a second, for only {} each (mean)",

@@ -10,7 +10,7 @@ namespace {
 
 // The part of the time in which dom0 could run. It is smaller than for guests, as guests' I/O waits
 // with dom0.
-constexpr double kMinPart = 0.1;
+constexpr double kMinStarvedPart = 0.1;
 // The number of times as late as was asked for from which on drains of samples are late.
 constexpr double kLate = 2;
 
@@ -45,7 +45,7 @@ void FindStarvedDom0(const Results& results, std::vector<Finding>& out) {
   if (results.trace == nullptr) return;
   for (const DomainTables& domain : DomainsOf(*results.trace)) {
     if (domain.domain != kDom0) continue;
-    const std::optional<double> part = WaitingPart(domain.times, kMinPart, results.traced);
+    const std::optional<double> part = WaitingPart(domain.times, kMinStarvedPart, results.traced);
     if (!part) continue;
     Finding finding;
     finding.domain = kDom0;

@@ -14,8 +14,8 @@ namespace {
 
 // The part of the time in which a domain could run, from which on its waits stand out: a quarter of
 // it means that its work takes a third longer.
-constexpr double kMinPart = 0.25;
-constexpr size_t kMostNamed = 2;  // domains that run meanwhile
+constexpr double kMinWaitingPart = 0.25;
+constexpr size_t kMostCulpritsNamed = 2;  // domains that run meanwhile
 
 // Returns the domain of a vCPU's name "d1v0"; nothing for other words.
 std::optional<DomainId> DomainOf(const std::string& vcpu) {
@@ -49,7 +49,7 @@ std::vector<Culprit> CulpritsOf(const DomainTables& waiting) {
 std::string MeanwhileText(const Results& results, const DomainTables& waiting) {
   std::string text;
   const std::vector<Culprit> culprits = CulpritsOf(waiting);
-  for (size_t i = 0; i < std::min(culprits.size(), kMostNamed); ++i) {
+  for (size_t i = 0; i < std::min(culprits.size(), kMostCulpritsNamed); ++i) {
     const double part =
         static_cast<double>(culprits[i].cycles) / static_cast<double>(waiting.times.runnable);
     const std::string name = culprits[i].domain == waiting.domain
@@ -67,7 +67,7 @@ void FindWaits(const Results& results, std::vector<Finding>& out) {
   if (results.trace == nullptr) return;
   for (const DomainTables& domain : DomainsOf(*results.trace)) {
     if (domain.domain == kDom0) continue;  // FindStarvedDom0
-    const std::optional<double> part = WaitingPart(domain.times, kMinPart, results.traced);
+    const std::optional<double> part = WaitingPart(domain.times, kMinWaitingPart, results.traced);
     if (!part) continue;
     Finding finding;
     finding.domain = domain.domain;
