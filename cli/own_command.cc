@@ -47,4 +47,10 @@ std::vector<std::string> OwnCommand() {
   return command;
 }
 
+absl::StatusOr<sampler::ChildProcess> StartOwn(std::span<const std::string> arguments) {
+  std::vector<std::string> command = OwnCommand();
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return sampler::ChildProcess::Start(command, {.own_process_group = true});
+}
+
 }  // namespace xenoscope::cli

@@ -1,8 +1,12 @@
 // How this program starts itself once more.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
+
+#include "absl/status/statusor.h"
+#include "sampler/child_process.h"
 
 namespace xenoscope::cli {
 
@@ -10,5 +14,9 @@ namespace xenoscope::cli {
 // started to run it (ld.so [OPTION...] PROGRAM, as the portable tarball does), what the kernel
 // takes for the program is the loader: then these are the loader, its options and the program.
 std::vector<std::string> OwnCommand();
+
+// Starts this program with these arguments, in a process group of its own. Errors: those of
+// ChildProcess::Start.
+absl::StatusOr<sampler::ChildProcess> StartOwn(std::span<const std::string> arguments);
 
 }  // namespace xenoscope::cli

@@ -352,13 +352,20 @@ void AddRecord(Command program, CommandAction& run) {
       "Example:\n"
       "  xenoscope record -o web.xeno -e cpu_clk_unhalted:1000000 --passive=web,db -- sleep 10\n"
       "  xenoscope record -o ipc.xeno -e '{cycles,instructions}' -- sleep 10\n"
+      "  xenoscope record -o web.xeno --push sqlite:fleet.db -- sleep 60\n"
       "  xenoscope record --boot web1 -o boot.xeno -- xl create web1.cfg\n"
       "  xenoscope record --continuous -o /var/lib/xenoscope --keep 5GB --push sqlite:fleet.db");
   command.SetCallback([&run, options] {
     Check(*options);
     run = [options, request = Parse(*options)] {
-      if (!options->continuous.continuous) return RunRecord(request);
-      return Outcome(RecordContinuously(request, options->continuous));
+      if (options->continuous.continuous) {
+        return Outcome(RecordContinuously(request, options->continuous));
+      }
+      Outcome outcome = RunRecord(request);
+      if (outcome.status.ok() && !options->continuous.push.empty()) {
+        outcome.status = PushRecording(request.output, options->continuous.push);
+      }
+      return outcome;
     };
   });
 }

@@ -8,15 +8,18 @@
 #include <cstdio>
 #include <optional>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "cli/own_command.h"
 #include "cli/slice_pusher.h"
 #include "cli/time_of_day.h"
 #include "sampler/budget.h"
 #include "sampler/signals.h"
 #include "sampler/xen/host.h"
+#include "store/store.h"
 
 namespace xenoscope::cli {
 namespace {
@@ -196,11 +199,10 @@ void AddContinuousOptions(Command command, ContinuousOptions& options) {
       .Group(kContinuousGroup);
   command
       .AddOption("--push", options.push,
-                 "Push each slice to this store, sqlite:FILE or clickhouse://HOST:PORT/DATABASE; "
-                 "while that fails, slices wait in the "
-                 "directory until they are removed as the oldest")
-      .ValueName("URL")
-      .Group(kContinuousGroup);
+                 "Push the recording to this store at its end: sqlite:FILE or "
+                 "clickhouse://HOST:PORT/DATABASE. With --continuous, push each slice; while that "
+                 "fails, slices wait in the directory until they are removed as the oldest")
+      .ValueName("URL");
   command
       .AddWordOption(
           "--join-after",
@@ -226,6 +228,10 @@ void CheckContinuousOptions(const ContinuousOptions& options) {
                                           "size, such as 500MB or 5GB",
                                           options.keep));
   }
+  if (!options.push.empty()) {
+    const absl::Status url = store::CheckStoreUrl(options.push);
+    if (!url.ok()) ThrowUsageError("--push", std::string(Message(url)));
+  }
   if (options.join_after_ns > 0 && (!options.continuous || options.push.empty())) {
     ThrowUsageError("--join-after",
                     "goes with --continuous and --push: it joins what is in that store");
@@ -238,6 +244,18 @@ void CheckContinuousOptions(const ContinuousOptions& options) {
                                             "rate, such as 1MB/s or 500kB/s, nor both as 2%,1MB/s",
                                             options.budget));
   }
+}
+
+absl::Status PushRecording(const std::string& recording, const std::string& url) {
+  constexpr std::chrono::milliseconds kPollInterval{50};
+  const std::vector<std::string> words = {"push", recording, "--to", url};
+  XENOSCOPE_ASSIGN_OR_RETURN(sampler::ChildProcess push, StartOwn(words));
+  while (!push.Poll()) std::this_thread::sleep_for(kPollInterval);
+  if (push.Poll()->Succeeded()) return absl::OkStatus();
+  return PreconditionError(
+      "{}: the recording is complete, but was not pushed; when the store can take it, run: "
+      "xenoscope push {} --to {}",
+      recording, recording, url);
 }
 
 absl::Status RecordContinuously(const sampler::RecordRequest& request,

@@ -23,8 +23,12 @@ struct ContinuousOptions {
 
 // Adds them to `record`, in a group of their own. `options` must outlive it.
 void AddContinuousOptions(Command command, ContinuousOptions& options);
-// Throws a usage error where they contradict each other.
+// Throws a usage error where they contradict each other, or the URL is none of a store.
 void CheckContinuousOptions(const ContinuousOptions& options);
+
+// Pushes a recording to the store `url` by `xenoscope push`, which restricts itself: what is
+// recorded is not trusted. Errors: that it could not be pushed, and how to do it later.
+absl::Status PushRecording(const std::string& recording, const std::string& url);
 
 // Records slices into the ring `request.output` until a signal comes. Prints a line for each slice
 // to stderr. Errors: those of the first slice, if nothing of it can be recorded; of the ring's

@@ -102,9 +102,7 @@ void SlicePusher::JoinOld() {
 }
 
 bool SlicePusher::RunOwn(const std::vector<std::string>& words) const {
-  std::vector<std::string> command = OwnCommand();
-  command.insert(command.end(), words.begin(), words.end());
-  auto child = sampler::ChildProcess::Start(command, {.own_process_group = true});
+  auto child = StartOwn(words);
   if (!child.ok()) {
     fmt::print(stderr, "xenoscope: {}\n", Message(child.status()));
     return false;

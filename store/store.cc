@@ -13,6 +13,7 @@
 namespace xenoscope::store {
 namespace {
 
+constexpr std::string_view kSqliteScheme = "sqlite:";
 constexpr uint64_t kMaxClockHz = 1'000'000'000'000;
 
 // The longest time of so many slices together.
@@ -110,14 +111,19 @@ absl::Status Store::Read(const Selection& selection, const SliceVisitor& visit) 
   });
 }
 
-absl::StatusOr<std::unique_ptr<Store>> OpenStore(const std::string& url, Access access) {
-  constexpr std::string_view kSqlite = "sqlite:";
-  if (url.starts_with(kSqlite) && url.size() > kSqlite.size()) {
-    return SqliteStore::Open(url.substr(kSqlite.size()), access);
-  }
-  if (url.starts_with(kClickHouseScheme)) return ClickHouseStore::Open(url, access);
+absl::Status CheckStoreUrl(std::string_view url) {
+  if (url.starts_with(kSqliteScheme) && url.size() > kSqliteScheme.size()) return absl::OkStatus();
+  if (url.starts_with(kClickHouseScheme)) return ParseServerUrl(url).status();
   return InvalidError(
       "'{}' is not the URL of a store: give sqlite:FILE or clickhouse://HOST:PORT/DATABASE", url);
+}
+
+absl::StatusOr<std::unique_ptr<Store>> OpenStore(const std::string& url, Access access) {
+  XENOSCOPE_RETURN_IF_ERROR(CheckStoreUrl(url));
+  if (url.starts_with(kSqliteScheme)) {
+    return SqliteStore::Open(url.substr(kSqliteScheme.size()), access);
+  }
+  return ClickHouseStore::Open(url, access);
 }
 
 }  // namespace xenoscope::store

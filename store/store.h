@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -96,6 +97,10 @@ class Store {
 // Checks that a slice is as its sums must be: numbers are finite and keys are there. `dictionary`
 // is the slice's. O(sums).
 [[nodiscard]] absl::Status CheckSlice(const Slice& slice, const Dictionary& dictionary);
+
+// Checks that a URL is one of a store, which need not be there. Errors: InvalidArgument, with what
+// to write.
+[[nodiscard]] absl::Status CheckStoreUrl(std::string_view url);
 
 // Opens the store of a URL: "sqlite:FILE" or "clickhouse://HOST:PORT/DATABASE". With Access::kWrite
 // a file that is not there, or the table in the database, is made. Errors: InvalidArgument for
