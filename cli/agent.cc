@@ -12,7 +12,7 @@
 namespace xenoscope::cli {
 namespace {
 
-struct Options {
+struct AgentOptions {
   uint16_t allowed = 0;  // a DomainId
   bool allow_stacks = false;
 };
@@ -21,7 +21,7 @@ struct Options {
 
 void AddAgent(Command program, CommandAction& run) {
   Command command = program.AddSubcommand("agent", "Sample this guest for recordings in dom0");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AgentOptions>();
   command
       .AddOption("--allow", options->allowed,
                  "Id of the only domain whose recordings may sample this guest; 0 is dom0")

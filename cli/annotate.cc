@@ -23,7 +23,7 @@
 namespace xenoscope::cli {
 namespace {
 
-struct Options {
+struct AnnotateOptions {
   std::string symbol;
   ProfileOptions profile;
   std::string by;
@@ -45,7 +45,7 @@ bool IsCalled(const std::string& whole, const std::string& name) {
   return plain == name || plain.ends_with("::" + name) || plain.ends_with("#" + name);
 }
 
-std::string InFormat(const Options& options,
+std::string InFormat(const AnnotateOptions& options,
                      const std::vector<report::AnnotatedFunction>& annotated) {
   if (options.format == "json") return report::Dump(AnnotateJson(annotated));
   if (options.format == "csv") return AnnotateCsv(annotated);
@@ -54,7 +54,7 @@ std::string InFormat(const Options& options,
                       options.output.empty() ? report::StdoutStyle() : report::TextStyle());
 }
 
-absl::Status RunAnnotate(const Options& options) {
+absl::Status RunAnnotate(const AnnotateOptions& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const ProfileSource source, ProfileSource::Open(options.profile));
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<DomainId> domains,
                              ChooseDomains(source.info(), options.domains));
@@ -86,7 +86,7 @@ absl::Status RunAnnotate(const Options& options) {
 }  // namespace
 
 void AddAnnotate(Command program, CommandAction& run) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AnnotateOptions>();
   Command command = program.AddSubcommand(
       "annotate", "Show the source or instructions of a function with the samples of each line");
   command.AddOption("SYMBOL", options->symbol, "Name of the function, as in `xenoscope report`")

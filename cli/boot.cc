@@ -29,7 +29,7 @@
 namespace xenoscope::cli {
 namespace {
 
-struct Options {
+struct BootCommandOptions {
   profile::TraceRequest trace;
   std::string domain;
   std::string until;
@@ -59,7 +59,8 @@ void WarnOf(const guests::Boot& boot, const guests::KernelClock& clock, const st
 
 // Returns the functions of each phase, by samples.
 absl::StatusOr<report::Table> Functions(const guests::Boot& boot, DomainId domain,
-                                        const Options& options, const report::BootOptions& shown) {
+                                        const BootCommandOptions& options,
+                                        const report::BootOptions& shown) {
   using correlate::Dimension;
   XENOSCOPE_ASSIGN_OR_RETURN(const ProfileSource source, ProfileSource::Open(options.profile));
   guests::BootSwitches phases(domain, boot);
@@ -110,7 +111,7 @@ std::string Text(const guests::Boot& boot, const BootTrace& trace, const std::st
          report::ToText(report::BootInitcallsTable(boot, shown), style);
 }
 
-absl::Status ShowBoot(const Options& options) {
+absl::Status ShowBoot(const BootCommandOptions& options) {
   if (options.kernel_options) return WriteStdout(std::string(kBootKernelOptions) + "\n");
   XENOSCOPE_ASSIGN_OR_RETURN(const profile::TraceInput input, OpenTraceInput(options.trace));
   if (!input.recording) {
@@ -150,7 +151,7 @@ absl::Status ShowBoot(const Options& options) {
 }  // namespace
 
 void AddBoot(Command program, CommandAction& run) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BootCommandOptions>();
   Command command = program.AddSubcommand(
       "boot", "Show where the time of a guest's boot went, by levels of its kernel's initcalls");
   AddTraceOptions(command, options->trace);

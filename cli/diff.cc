@@ -28,8 +28,8 @@ namespace {
 
 using correlate::Dimension;
 
-constexpr size_t kDefaultLimit = 30;  // rows, in text
-constexpr int kGrew = 3;              // the exit status of --fail-above
+constexpr size_t kDefaultDiffLimit = 30;  // rows, in text
+constexpr int kGrew = 3;                  // the exit status of --fail-above
 
 // One of the profiles that are compared.
 struct ComparedProfile {
@@ -38,7 +38,7 @@ struct ComparedProfile {
   std::string domain;  // empty: all
 };
 
-struct Options {
+struct DiffOptions {
   ComparedProfile before;
   ComparedProfile after;            // compared with `before`; its input is each of `inputs` in turn
   std::vector<std::string> inputs;  // recordings to compare with `before`
@@ -75,7 +75,7 @@ absl::Status ProfileOf(const ComparedProfile& side, const std::vector<Dimension>
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> InFormat(const Options& options, const report::Diff& diff,
+absl::StatusOr<std::string> InFormat(const DiffOptions& options, const report::Diff& diff,
                                      const report::DiffSelection& selection) {
   if (options.format == "json") return report::Dump(DiffJson(diff, selection));
   if (options.format == "csv") return DiffCsv(diff, selection);
@@ -91,7 +91,7 @@ absl::StatusOr<std::string> InFormat(const Options& options, const report::Diff&
 }
 
 // The profiles that are compared, with the first one in front.
-std::vector<ComparedProfile> ProfilesOf(const Options& options) {
+std::vector<ComparedProfile> ProfilesOf(const DiffOptions& options) {
   std::vector<ComparedProfile> sides = {options.before};
   for (const std::string& input : options.inputs) {
     sides.push_back(options.after);
@@ -101,7 +101,7 @@ std::vector<ComparedProfile> ProfilesOf(const Options& options) {
 }
 
 // The quantity that is compared. Errors: the profiles do not have it.
-absl::StatusOr<report::DiffBasis> ChooseDiffOf(const Options& options,
+absl::StatusOr<report::DiffBasis> ChooseDiffOf(const DiffOptions& options,
                                                const std::vector<report::ProfileReport>& profiles) {
   const auto is_time = [](const report::ProfileReport& profile) { return profile.is_time; };
   const bool all = std::ranges::all_of(profiles, is_time);
@@ -148,7 +148,7 @@ absl::Status MakeProfiles(const std::vector<ComparedProfile>& sides,
 }
 
 // Prints the comparison. Returns whether a row grew by more than --fail-above.
-absl::StatusOr<bool> RunDiff(const Options& options) {
+absl::StatusOr<bool> RunDiff(const DiffOptions& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<Dimension> by, report::ParseDimensions(options.by));
   const std::vector<ComparedProfile> sides = ProfilesOf(options);
   std::vector<ProfileSource> sources;
@@ -164,7 +164,7 @@ absl::StatusOr<bool> RunDiff(const Options& options) {
   diff.of_domains = !options.before.domain.empty();
   report::DiffSelection selection;
   selection.threshold = options.threshold / 100;
-  selection.limit = options.limit.value_or(options.format == "text" ? kDefaultLimit : 0);
+  selection.limit = options.limit.value_or(options.format == "text" ? kDefaultDiffLimit : 0);
   XENOSCOPE_ASSIGN_OR_RETURN(const std::string text, InFormat(options, diff, selection));
   XENOSCOPE_RETURN_IF_ERROR(WriteOutput(options.output, text));
   if (!options.fail_above) return false;
@@ -175,7 +175,7 @@ absl::StatusOr<bool> RunDiff(const Options& options) {
   return true;
 }
 
-Outcome DiffOutcome(const Options& options) {
+Outcome DiffOutcome(const DiffOptions& options) {
   const absl::StatusOr<bool> grew = RunDiff(options);
   Outcome outcome(grew.status());
   if (grew.ok() && *grew) outcome.exit_status = kGrew;
@@ -183,7 +183,7 @@ Outcome DiffOutcome(const Options& options) {
 }
 
 // Gives the other side of slices what was not said of it.
-void CheckStores(Options& options) {
+void CheckStores(DiffOptions& options) {
   StoreOptions& before = options.before.store;
   StoreOptions& after = options.after.store;
   CheckStoreOptions(before);
@@ -193,7 +193,7 @@ void CheckStores(Options& options) {
   if (!before.url.empty()) SelectAlike(before, after);
 }
 
-void Check(Options& options) {
+void Check(DiffOptions& options) {
   const auto by = report::ParseDimensions(options.by);
   if (!by.ok()) ThrowUsageError("--by", std::string(Message(by.status())));
   if (std::ranges::find(*by, Dimension::kAddress) != by->end()) {
@@ -228,7 +228,7 @@ void Check(Options& options) {
   }
 }
 
-constexpr const char* kExamples =
+constexpr const char* kDiffExamples =
     "Example:\n"
     "  xenoscope diff before.xeno after.xeno\n"
     "  xenoscope diff before.xeno after.xeno --by domain,exit,function --per second\n"
@@ -243,8 +243,8 @@ constexpr const char* kExamples =
     "0s\n"
     "  xenoscope diff web.xeno --domain web1 --event cycles@perf --to-event cycles@agent-3";
 
-// Options that choose what is compared.
-void AddSelectionOptions(Command command, Options& options) {
+// DiffOptions that choose what is compared.
+void AddSelectionOptions(Command command, DiffOptions& options) {
   options.before.profile.input.clear();
   command.AddOption("BEFORE", options.before.profile.input, "Recording, or a bare trace");
   command.AddOption("AFTER", options.inputs,
@@ -284,8 +284,8 @@ void AddSelectionOptions(Command command, Options& options) {
       .ValueName(kEventValue);
 }
 
-// Options of the number and format of rows.
-void AddOutputOptions(Command command, Options& options) {
+// DiffOptions of the number and format of rows.
+void AddOutputOptions(Command command, DiffOptions& options) {
   command.AddOption("-n,--limit", options.limit,
                     "Maximum of rows; 0: all; default: 30, or all in csv and json");
   command
@@ -309,7 +309,7 @@ void AddOutputOptions(Command command, Options& options) {
 }  // namespace
 
 void AddDiff(Command program, CommandAction& run) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DiffOptions>();
   Command command = program.AddSubcommand(
       "diff", "Compare recordings or domains, with the significance of each difference");
   AddSelectionOptions(command, *options);
@@ -317,7 +317,7 @@ void AddDiff(Command program, CommandAction& run) {
   AddStoreOptions(command, options->before.store);
   AddOtherSliceOptions(command, "to", options->after.store);
   AddSymbolOptions(command, options->before.profile.symbols);
-  command.SetFooter(kExamples);
+  command.SetFooter(kDiffExamples);
   command.SetCallback([options, &run] {
     Check(*options);
     run = [options] { return DiffOutcome(*options); };

@@ -27,7 +27,7 @@
 namespace xenoscope::cli {
 namespace {
 
-struct Options {
+struct DumpCommandOptions {
   profile::TraceRequest trace;
   std::string format = "text";
   bool raw = false;
@@ -47,7 +47,7 @@ report::DumpFormat FormatOf(const std::string& name) {
 }
 
 // Throws a usage error.
-report::DumpOptions Selected(const Options& options) {
+report::DumpOptions Selected(const DumpCommandOptions& options) {
   report::DumpOptions dump;
   dump.format = FormatOf(options.format);
   dump.raw = options.raw;
@@ -107,7 +107,7 @@ absl::StatusOr<report::DumpResult> Write(const trace::TraceFile& trace, bool exi
   return report::DumpResult{found.contradictions, found.last};
 }
 
-absl::Status DumpTrace(const Options& options, report::DumpOptions dump) {
+absl::Status DumpTrace(const DumpCommandOptions& options, report::DumpOptions dump) {
   XENOSCOPE_ASSIGN_OR_RETURN(const profile::TraceInput input, OpenTraceInput(options.trace));
   XENOSCOPE_ASSIGN_OR_RETURN(dump.domains, ChooseDomains(input.info(), options.domains));
   const trace::Probe probe = trace::ProbeTrace(input.trace);
@@ -132,7 +132,7 @@ absl::Status DumpTrace(const Options& options, report::DumpOptions dump) {
 }  // namespace
 
 void AddDump(Command program, CommandAction& run) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DumpCommandOptions>();
   Command command = program.AddSubcommand("dump", "Print all records of a trace in order of time");
   AddTraceOptions(command, options->trace);
   command

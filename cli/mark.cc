@@ -10,7 +10,7 @@
 namespace xenoscope::cli {
 namespace {
 
-struct Options {
+struct MarkOptions {
   std::string text;
   bool begin = false;
   bool end = false;
@@ -21,7 +21,7 @@ struct Options {
 void AddMark(Command program, CommandAction& run) {
   Command command = program.AddSubcommand(
       "mark", "Write a text into the trace that is being recorded, in dom0 or in a guest");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<MarkOptions>();
   command.AddOption("TEXT", options->text, "At most 64 bytes").Required();
   command.AddFlag("--begin", options->begin, "The text names something that begins now");
   command.AddFlag("--end", options->end, "The text names something that ends now")

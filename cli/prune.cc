@@ -16,7 +16,7 @@
 namespace xenoscope::cli {
 namespace {
 
-struct Options {
+struct PruneOptions {
   StoreOptions store;
   std::string domain;   // empty: whole slices
   int64_t join_ns = 0;  // the intervals whose slices become one; 0: slices are removed
@@ -28,7 +28,7 @@ bool SelectsAll(const store::Selection& selection) {
          selection.until_ns == all.until_ns;
 }
 
-absl::Status Prune(const Options& options) {
+absl::Status Prune(const PruneOptions& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> store,
                              store::OpenStore(options.store.url, store::Access::kWrite));
   if (options.join_ns > 0) {
@@ -54,7 +54,7 @@ absl::Status Prune(const Options& options) {
 }  // namespace
 
 void AddPrune(Command program, CommandAction& run) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PruneOptions>();
   Command command =
       program.AddSubcommand("prune", "Remove or join old slices, or remove the names of a domain");
   command

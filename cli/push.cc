@@ -29,7 +29,7 @@ namespace {
 // How far a slice's end may be ahead of this host's clock, beyond the error of its own.
 constexpr int64_t kMaxAheadNs = int64_t{60} * 1'000'000'000;
 
-struct Options {
+struct PushOptions {
   std::vector<std::string> inputs;
   std::vector<std::string> symbols;  // files and directories of programs, whose functions are added
   std::string to;
@@ -40,7 +40,7 @@ struct Options {
 };
 
 // Returns the slice's head, without what the profile says of the event.
-absl::StatusOr<store::SliceHead> HeadOf(const Options& options,
+absl::StatusOr<store::SliceHead> HeadOf(const PushOptions& options,
                                         const recording::RecordingInfo& info) {
   const std::string& input = options.profile.input;
   store::SliceHead head;
@@ -71,7 +71,7 @@ absl::StatusOr<store::SliceHead> HeadOf(const Options& options,
 }
 
 // Pushes one recording. Returns whether it was new to the store.
-absl::StatusOr<bool> PushOne(const Options& options, store::Store& to) {
+absl::StatusOr<bool> PushOne(const PushOptions& options, store::Store& to) {
   XENOSCOPE_ASSIGN_OR_RETURN(const ProfileSource source, ProfileSource::Open(options.profile));
   if (source.info() == nullptr) {
     return InvalidError("{}: a bare trace says neither host nor time; record with xenoscope record",
@@ -111,7 +111,7 @@ void ShowSymbols(const std::string& to, const PushedSymbols& pushed) {
   if (pushed.others > pushed.left_out.size()) fmt::print(stderr, "  ...\n");
 }
 
-absl::Status Push(Options options) {
+absl::Status Push(PushOptions options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> to,
                              store::OpenStore(options.to, store::Access::kWrite));
   if (!options.symbols.empty()) {
@@ -134,7 +134,7 @@ absl::Status Push(Options options) {
 }  // namespace
 
 void AddPush(Command program, CommandAction& run) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PushOptions>();
   Command command = program.AddSubcommand(
       "push", "Add recordings to a store of many hosts and times, for report --from-store");
   command.AddOption("RECORDING", options->inputs, "Recordings: each becomes a slice");

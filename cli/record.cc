@@ -34,7 +34,7 @@ using sampler::RecordRequest;
 constexpr double kMinSeconds = 0.001;
 constexpr double kMaxSeconds = 1e9;
 
-struct Options {
+struct RecordCommandOptions {
   std::string output = "xenoscope.xeno";
   RecordOptions recorded;
   ContinuousOptions continuous;
@@ -43,7 +43,7 @@ struct Options {
   std::vector<std::string> command;
 };
 
-RecordRequest Parse(const Options& options) {
+RecordRequest Parse(const RecordCommandOptions& options) {
   RecordRequest request = ParseRecordOptions(options.recorded);
   request.output = options.output;
   request.written_by = "xenoscope " XENOSCOPE_VERSION;
@@ -56,7 +56,7 @@ RecordRequest Parse(const Options& options) {
   return request;
 }
 
-void Check(const Options& options) {
+void Check(const RecordCommandOptions& options) {
   CheckContinuousOptions(options.continuous);
   if (!options.boot.empty() && (options.continuous.continuous || options.recorded.no_trace)) {
     ThrowUsageError("--boot",
@@ -325,7 +325,7 @@ Outcome RunRecord(const RecordRequest& request) {
 
 void AddRecord(Command program, CommandAction& run) {
   Command command = program.AddSubcommand("record", "Record samples and a trace of this Xen host");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RecordCommandOptions>();
   command
       .AddOption("-o,--output", options->output,
                  "Recording to make; an existing one is renamed to NAME.old")

@@ -40,7 +40,7 @@ using correlate::Dimension;
 
 constexpr size_t kDefaultLimit = 20;  // rows of a domain, in text
 
-struct Options {
+struct ReportOptions {
   ProfileOptions profile;
   StoreOptions store;
   std::string by;  // empty: those of the format
@@ -62,17 +62,17 @@ struct Options {
   std::string explain;    // a function; empty: none
 };
 
-std::string By(const Options& options) {
+std::string By(const ReportOptions& options) {
   if (!options.by.empty()) return options.by;
   return std::string(report::FindProfileFormat(options.format)->by);
 }
 
-std::string SortKey(const Options& options) {
+std::string SortKey(const ReportOptions& options) {
   if (!options.sort.empty()) return options.sort;
   return options.children ? "total_share" : "share";
 }
 
-report::ProfileFormatOptions FormatOptionsOf(const Options& options,
+report::ProfileFormatOptions FormatOptionsOf(const ReportOptions& options,
                                              const report::TextStyle& style) {
   report::ProfileFormatOptions format;
   format.style = style;
@@ -85,7 +85,7 @@ report::ProfileFormatOptions FormatOptionsOf(const Options& options,
 }
 
 // The same for a report of a recording, with the domains that are chosen.
-absl::StatusOr<report::ProfileFormatOptions> FormatOptionsOf(const Options& options,
+absl::StatusOr<report::ProfileFormatOptions> FormatOptionsOf(const ReportOptions& options,
                                                              const ProfileSource& source,
                                                              const report::TextStyle& style) {
   report::ProfileFormatOptions format = FormatOptionsOf(options, style);
@@ -96,14 +96,14 @@ absl::StatusOr<report::ProfileFormatOptions> FormatOptionsOf(const Options& opti
 
 // Whether the report begins with findings: text does where nothing was chosen that a user looks
 // for, programs always get them.
-bool HasFindings(const Options& options) {
+bool HasFindings(const ReportOptions& options) {
   if (options.findings || options.format == "json") return true;
   return options.format == "text" && options.by.empty() && options.filters.empty();
 }
 
 // Whether the profile has subtotals: text is a tree of them, and findings look at them. They are of
 // all samples, not of chosen rows, and not of functions with what they called.
-bool HasSubtotals(const Options& options, const std::vector<Dimension>& by) {
+bool HasSubtotals(const ReportOptions& options, const std::vector<Dimension>& by) {
   const bool wanted =
       options.format == "text" || options.format == report::kHtml || HasFindings(options);
   return wanted && options.filters.empty() && !options.children && by.size() > 2 &&
@@ -111,7 +111,7 @@ bool HasSubtotals(const Options& options, const std::vector<Dimension>& by) {
 }
 
 // Makes the profile, and its findings.
-absl::Status MakeProfile(const ProfileSource& source, const Options& options,
+absl::Status MakeProfile(const ProfileSource& source, const ReportOptions& options,
                          profile::ProfileColumns columns, report::ProfileReport& out) {
   if (!HasFindings(options)) return source.Profile(options.profile, std::move(columns), out);
   FindingsPass pass(options.profile, options.findings);
@@ -122,7 +122,8 @@ absl::Status MakeProfile(const ProfileSource& source, const Options& options,
 }
 
 // Returns the findings instead of the profile.
-absl::StatusOr<std::string> FindingsReport(const ProfileSource& source, const Options& options,
+absl::StatusOr<std::string> FindingsReport(const ProfileSource& source,
+                                           const ReportOptions& options,
                                            const report::TextStyle& style,
                                            report::ProfileReport& out) {
   profile::ProfileColumns columns;
@@ -138,7 +139,7 @@ absl::StatusOr<std::string> FindingsReport(const ProfileSource& source, const Op
 }
 
 // Writes a profile, of which `shown` are the columns that are shown.
-absl::Status WriteProfile(const Options& options, const std::vector<Dimension>& shown,
+absl::Status WriteProfile(const ReportOptions& options, const std::vector<Dimension>& shown,
                           report::ProfileFormatOptions write, report::ProfileReport& out) {
   const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
   if (!report::HasColumn(out, write.selection.sort)) {
@@ -162,7 +163,7 @@ absl::Status WriteProfile(const Options& options, const std::vector<Dimension>& 
   return WriteOutput(options.output, text);
 }
 
-absl::Status ProfileReport(const ProfileSource& source, const Options& options,
+absl::Status ProfileReport(const ProfileSource& source, const ReportOptions& options,
                            const report::TextStyle& style) {
   const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
   profile::ProfileColumns columns;
@@ -195,7 +196,7 @@ absl::Status ProfileReport(const ProfileSource& source, const Options& options,
 }
 
 // Writes the profile of slices of a store.
-absl::Status StoreReport(const Options& options, const report::TextStyle& style) {
+absl::Status StoreReport(const ReportOptions& options, const report::TextStyle& style) {
   XENOSCOPE_ASSIGN_OR_RETURN(std::vector<Dimension> by, report::ParseDimensions(By(options)));
   const std::vector<Dimension> shown = by;
   if (!options.domains.empty() && !profile::HasDimension(by, Dimension::kDomain)) {
@@ -219,7 +220,7 @@ absl::Status StoreReport(const Options& options, const report::TextStyle& style)
   return WriteProfile(options, shown, write, out);
 }
 
-absl::Status Report(const Options& options) {
+absl::Status Report(const ReportOptions& options) {
   if (options.help_columns) return WriteStdout(report::ColumnHelpText());
   const report::TextStyle style =
       options.output.empty() ? report::StdoutStyle() : report::TextStyle();
@@ -247,13 +248,13 @@ absl::Status Report(const Options& options) {
 }
 
 // Whether the report has a column for each of several events.
-bool ShowsSideBySide(const Options& options) {
+bool ShowsSideBySide(const ReportOptions& options) {
   return report::FindProfileFormat(options.format)->ratios && !options.origins &&
          !options.children && options.explain.empty();
 }
 
 // Whether the report has the callers of functions.
-bool ShowsCallChains(const Options& options) {
+bool ShowsCallChains(const ReportOptions& options) {
   if (options.findings || options.origins || !options.explain.empty()) return false;
   const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
   if (options.children || format.timeline || format.name == report::kHtml) {
@@ -264,7 +265,7 @@ bool ShowsCallChains(const Options& options) {
 }
 
 // The frames at the root of pprof's stacks are columns of the profile, and not of its stacks.
-void CheckTagroot(const Options& options) {
+void CheckTagroot(const ReportOptions& options) {
   if (options.tagroot.empty()) return;
   if (options.format != report::kPprof) {
     ThrowUsageError("--tagroot", "goes with --format pprof only");
@@ -284,7 +285,7 @@ void CheckTagroot(const Options& options) {
 }
 
 // Totals are of functions, images and modes: what each frame of a call chain has.
-void CheckChildren(const Options& options, std::vector<Dimension> by) {
+void CheckChildren(const ReportOptions& options, std::vector<Dimension> by) {
   if (!options.children) {
     if (options.sort.starts_with("total_")) {
       ThrowUsageError("--sort", fmt::format("{} is a column of --children only", options.sort));
@@ -310,7 +311,7 @@ void CheckChildren(const Options& options, std::vector<Dimension> by) {
   }
 }
 
-void Check(const Options& options) {
+void Check(const ReportOptions& options) {
   const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
   CheckStoreOptions(options.store);
   if (!options.store.url.empty() && options.format != "text" && options.format != "csv" &&
@@ -360,7 +361,7 @@ void Check(const Options& options) {
   }
 }
 
-constexpr const char* kExamples =
+constexpr const char* kReportExamples =
     "Example:\n"
     "  xenoscope report web.xeno\n"
     "  xenoscope report web.xeno --findings\n"
@@ -379,8 +380,8 @@ constexpr const char* kExamples =
     "  xenoscope report --from-store sqlite:fleet.db --host web1,web2 --since 24h\n"
     "  xenoscope report web.xeno --domain web1 --kernel web1=System.map --format json";
 
-// Options that choose samples and rows.
-void AddSelectionOptions(Command command, Options& options) {
+// ReportOptions that choose samples and rows.
+void AddSelectionOptions(Command command, ReportOptions& options) {
   command
       .AddOption("RECORDING", options.profile.input,
                  "Recording of `xenoscope record`, or a bare trace")
@@ -436,8 +437,8 @@ void AddSelectionOptions(Command command, Options& options) {
       "Only samples before this time, as --from");
 }
 
-// Options of the order, number and format of rows.
-void AddOutputOptions(Command command, Options& options) {
+// ReportOptions of the order, number and format of rows.
+void AddOutputOptions(Command command, ReportOptions& options) {
   command
       .AddOption("-s,--sort", options.sort,
                  "Sort by this column; default: share, or total_share with --children")
@@ -480,8 +481,8 @@ void AddOutputOptions(Command command, Options& options) {
                   "as call chains take time to unwind");
 }
 
-// Options that show something instead of the profile.
-void AddOtherViews(Command command, Options& options) {
+// ReportOptions that show something instead of the profile.
+void AddOtherViews(Command command, ReportOptions& options) {
   command.AddFlag("--help-columns", options.help_columns, "Describe all columns");
   Option findings = command.AddFlag("--findings", options.findings,
                                     "Instead of the profile, show what stands out: at most 10 "
@@ -513,7 +514,7 @@ void AddOtherViews(Command command, Options& options) {
 }  // namespace
 
 void AddReport(Command program, CommandAction& run) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReportOptions>();
   Command command = program.AddSubcommand(
       "report", "Show samples, time and its uncertainty by domain, mode, function, VM exit, ...");
   AddSelectionOptions(command, *options);
@@ -521,7 +522,7 @@ void AddReport(Command program, CommandAction& run) {
   AddOtherViews(command, *options);
   AddStoreOptions(command, options->store);
   AddSymbolOptions(command, options->profile.symbols);
-  command.SetFooter(kExamples);
+  command.SetFooter(kReportExamples);
   command.SetCallback([options, &run] {
     Check(*options);
     options->profile.side_by_side = ShowsSideBySide(*options);

@@ -37,13 +37,13 @@ using sampler::EventSpec;
 using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
-constexpr double kMinSeconds = 0.001;
-constexpr double kMaxSeconds = 1e9;
+constexpr double kMinStatSeconds = 0.001;
+constexpr double kMaxStatSeconds = 1e9;
 // The longest time between the end of a command and when it is noticed.
 constexpr nanoseconds kCommandPoll = std::chrono::milliseconds(1);
 constexpr int kCommandTimeoutMs = 3000;
 
-struct Options {
+struct StatOptions {
   std::vector<std::string> events;
   std::vector<std::string> domains;
   std::vector<std::string> active;
@@ -58,7 +58,7 @@ struct Options {
   std::vector<std::string> command;
 };
 
-TotalsBy By(const Options& options) {
+TotalsBy By(const StatOptions& options) {
   if (options.per == "vcpu" || options.per == "cpu") return TotalsBy::kVcpu;
   if (options.per == "pcpu") return TotalsBy::kPcpu;
   const bool by_domain =
@@ -67,16 +67,16 @@ TotalsBy By(const Options& options) {
 }
 
 // Whether more than a command's processes are counted.
-bool CountsSystem(const Options& options) {
+bool CountsSystem(const StatOptions& options) {
   return options.all || options.per != "total" || !options.domains.empty() ||
          !options.active.empty();
 }
 
 nanoseconds FromSeconds(double seconds) { return nanoseconds(static_cast<int64_t>(seconds * 1e9)); }
-double Seconds(nanoseconds time) { return std::chrono::duration<double>(time).count(); }
+double StatSeconds(nanoseconds time) { return std::chrono::duration<double>(time).count(); }
 
 // Returns what is counted, of Xen's domains or of this Linux.
-std::string SubjectOf(const Options& options, bool of_domains) {
+std::string SubjectOf(const StatOptions& options, bool of_domains) {
   std::string command = fmt::format("`{}`", fmt::join(options.command, " "));
   if (!CountsSystem(options)) return command;
   const std::string meanwhile = options.command.empty() ? "" : " during " + command;
@@ -88,7 +88,7 @@ std::string SubjectOf(const Options& options, bool of_domains) {
 // Writes reports one after the other.
 class StatWriter {
  public:
-  StatWriter(const Options& options, bool of_domains)
+  StatWriter(const StatOptions& options, bool of_domains)
       : options_(options), of_domains_(of_domains) {}
 
   absl::Status Write(profile::EventTotals totals, std::optional<double> time) {
@@ -123,7 +123,7 @@ class StatWriter {
     return (is_first_ ? "" : "\n") + report::StatText(report, style);
   }
 
-  const Options& options_;
+  const StatOptions& options_;
   bool of_domains_;
   std::string written_;
   uint32_t runs_ = 1;
@@ -133,7 +133,7 @@ class StatWriter {
 // Waits for the end of what is counted, and for intervals.
 class StatLoop {
  public:
-  explicit StatLoop(const Options& options) : begun_(steady_clock::now()), last_(begun_) {
+  explicit StatLoop(const StatOptions& options) : begun_(steady_clock::now()), last_(begun_) {
     if (options.duration_s > 0) end_ = begun_ + FromSeconds(options.duration_s);
     if (options.interval_ms) interval_ = FromSeconds(*options.interval_ms / 1000);
   }
@@ -161,12 +161,12 @@ class StatLoop {
   // Returns the length of the stretch that ends now, in seconds, and begins the next one.
   double NextStretch() {
     const steady_clock::time_point now = steady_clock::now();
-    const double seconds = Seconds(now - last_);
+    const double seconds = StatSeconds(now - last_);
     last_ = now;
     return seconds;
   }
   // Returns the seconds from the begin to the end of the last stretch.
-  [[nodiscard]] double Elapsed() const { return Seconds(last_ - begun_); }
+  [[nodiscard]] double Elapsed() const { return StatSeconds(last_ - begun_); }
 
  private:
   steady_clock::time_point begun_;
@@ -184,7 +184,7 @@ struct Run {
 };
 
 // Counts one run by counters, and by those of guests, and writes the totals of whole intervals.
-absl::StatusOr<Run> CountRun(const Options& options, const std::vector<EventSpec>& events,
+absl::StatusOr<Run> CountRun(const StatOptions& options, const std::vector<EventSpec>& events,
                              std::optional<DomainId> domain, StatGuests& guests,
                              StatWriter& writer) {
   const sampler::EndSignals signals;
@@ -229,7 +229,7 @@ absl::StatusOr<Run> CountRun(const Options& options, const std::vector<EventSpec
 }
 
 // Counts by counters of this Linux, and of guests, whose agents get the events as texts.
-Outcome CountByCounters(const Options& options, const std::vector<EventSpec>& events,
+Outcome CountByCounters(const StatOptions& options, const std::vector<EventSpec>& events,
                         const std::vector<std::string>& texts, std::optional<DomainId> domain) {
   StatWriter writer(options, /*of_domains=*/false);
   recording::RecordingInfo host;
@@ -253,7 +253,7 @@ Outcome CountByCounters(const Options& options, const std::vector<EventSpec>& ev
 }
 
 // Counts by samples and by what Xen counts.
-Outcome CountBySamples(const Options& options, const std::vector<EventSpec>& events) {
+Outcome CountBySamples(const StatOptions& options, const std::vector<EventSpec>& events) {
   StatSampling request;
   request.events = events;
   request.by = By(options);
@@ -278,7 +278,7 @@ Outcome CountBySamples(const Options& options, const std::vector<EventSpec>& eve
 }
 
 // Returns the events of a user who gives none, as after -e.
-std::string DefaultEvents(const Options& options, bool sampled) {
+std::string DefaultEvents(const StatOptions& options, bool sampled) {
   if (sampled) return "{cycles,instructions}";
   const std::string time = CountsSystem(options) ? "cpu-clock" : "task-clock";
   return time +
@@ -287,7 +287,7 @@ std::string DefaultEvents(const Options& options, bool sampled) {
 }
 
 // Returns why samples cannot give such intervals.
-absl::Status CheckSampledInterval(const Options& options) {
+absl::Status CheckSampledInterval(const StatOptions& options) {
   if (options.per == "pcpu") {
     return InvalidError(
         "-I cannot be given with --per pcpu, since only the whole trace places samples on pCPUs: "
@@ -301,7 +301,7 @@ absl::Status CheckSampledInterval(const Options& options) {
       *options.interval_ms, kMinMs);
 }
 
-Outcome RunStat(const Options& options, std::vector<EventSpec> events) {
+Outcome RunStat(const StatOptions& options, std::vector<EventSpec> events) {
   const bool has_xen = sampler::MayBeDom0();
   const bool sampled =
       options.source == "xenoprof" ||
@@ -357,7 +357,7 @@ Outcome RunStat(const Options& options, std::vector<EventSpec> events) {
   return CountByCounters(options, events, texts, domain);
 }
 
-std::vector<EventSpec> Check(const Options& options) {
+std::vector<EventSpec> Check(const StatOptions& options) {
   auto events = sampler::ParseEventSpecs(options.events);
   if (!events.ok()) ThrowUsageError("-e", std::string(Message(events.status())));
   for (const EventSpec& event : *events) {
@@ -392,7 +392,7 @@ std::vector<EventSpec> Check(const Options& options) {
 void AddStat(Command program, CommandAction& run) {
   Command command = program.AddSubcommand(
       "stat", "Count events of a command, of this Linux, or of Xen's domains and vCPUs");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StatOptions>();
   command
       .AddOption("-e,--event", options->events,
                  "Events, as in record: A,B or {A,B}, which are counted at the same time. A period "
@@ -434,7 +434,7 @@ void AddStat(Command program, CommandAction& run) {
       .ValueName("N")
       .Excludes("--interval");
   command.AddOption("--duration", options->duration_s, "Stop after this many seconds")
-      .Range(kMinSeconds, kMaxSeconds)
+      .Range(kMinStatSeconds, kMaxStatSeconds)
       .ValueName("SECONDS");
   command
       .AddOption("--source", options->source,

@@ -30,7 +30,7 @@
 namespace xenoscope::cli {
 namespace {
 
-struct Options {
+struct SummaryOptions {
   profile::TraceRequest trace;
   StoreOptions store;  // in place of a trace
   std::string format = "text";
@@ -99,7 +99,7 @@ std::string Footer() {
 
 // Returns what stands out in the analysed trace.
 std::string FindingsOf(const profile::TraceInput& input, const analysis::AnalysisResult& result,
-                       const Options& options, const std::vector<DomainId>& domains) {
+                       const SummaryOptions& options, const std::vector<DomainId>& domains) {
   std::vector<findings::Finding> found = findings::Find(
       {.trace = &result.document,
        .traced = result.metadata.range.Length(),
@@ -112,7 +112,7 @@ std::string FindingsOf(const profile::TraceInput& input, const analysis::Analysi
                                   : report::FindingsText(found, context, report::StdoutStyle());
 }
 
-absl::Status Summarise(const Options& options) {
+absl::Status Summarise(const SummaryOptions& options) {
   if (!options.store.url.empty()) {
     return SummariseStore({.store = options.store,
                            .format = options.format,
@@ -172,7 +172,7 @@ absl::Status Summarise(const Options& options) {
 }  // namespace
 
 void AddSummary(Command program, CommandAction& run) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SummaryOptions>();
   Command command = program.AddSubcommand(
       "summary", "Summarise runstates, VM exits and hypercalls of all vCPUs, like xenalyze -s");
   AddTraceOptions(command, options->trace);

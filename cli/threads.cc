@@ -33,7 +33,7 @@
 namespace xenoscope::cli {
 namespace {
 
-struct Options {
+struct ThreadsCommandOptions {
   profile::TraceRequest trace;
   std::string by = "thread";
   std::string format = "text";
@@ -133,7 +133,7 @@ nlohmann::ordered_json Json(const std::vector<guests::ThreadStates>& domains,
   return json;
 }
 
-absl::Status ShowPath(const Options& options, const recording::Recording& recording,
+absl::Status ShowPath(const ThreadsCommandOptions& options, const recording::Recording& recording,
                       const std::optional<profile::TraceInput>& input,
                       const KernelTraces& kernels) {
   const trace::TraceFile* const xen = input ? &input->trace : nullptr;
@@ -154,7 +154,7 @@ absl::Status ShowPath(const Options& options, const recording::Recording& record
   return WriteStdout(shown);
 }
 
-absl::Status ShowThreads(const Options& options) {
+absl::Status ShowThreads(const ThreadsCommandOptions& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const recording::Recording recording,
                              recording::Recording::Open(options.trace.path));
   std::optional<profile::TraceInput> input;
@@ -207,7 +207,7 @@ absl::Status ShowThreads(const Options& options) {
 }  // namespace
 
 void AddThreads(Command program, CommandAction& run) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ThreadsCommandOptions>();
   Command command =
       program.AddSubcommand("threads", "Show which threads ran on vCPUs, and what they waited for");
   AddTraceOptions(command, options->trace);

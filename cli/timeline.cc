@@ -45,7 +45,7 @@
 namespace xenoscope::cli {
 namespace {
 
-struct Options {
+struct TimelineOptions {
   profile::TraceRequest trace;
   std::vector<std::string> series;
   std::string scatter;
@@ -167,7 +167,7 @@ struct Source {
   analysis::DomainFilter filter;
 };
 
-absl::StatusOr<Source> Open(const Options& options) {
+absl::StatusOr<Source> Open(const TimelineOptions& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(profile::TraceInput input, OpenTraceInput(options.trace));
   const analysis::TraceHints hints{input.clock, input.dialect};
   analysis::DomainFilter filter;
@@ -226,7 +226,7 @@ void WarnOfClockSkew(const analysis::TraceMetadata& metadata) {
   fmt::print(stderr, "xenoscope: {}\n", report::SkewNote(metadata.skews, metadata.clock));
 }
 
-absl::Status ShowSeries(const Options& options,
+absl::Status ShowSeries(const TimelineOptions& options,
                         const std::vector<const analysis::SeriesInfo*>& infos,
                         std::optional<double> interval_seconds) {
   XENOSCOPE_ASSIGN_OR_RETURN(const Source source, Open(options));
@@ -315,7 +315,7 @@ class ScatterPass {
   std::vector<std::unique_ptr<analysis::Subscriber>> analyses_;
 };
 
-absl::Status DrawScatter(const Options& options, const Source& source,
+absl::Status DrawScatter(const TimelineOptions& options, const Source& source,
                          const analysis::ScatterInfo& info, std::optional<uint32_t> parameter) {
   report::PointExtent totals(info.kind);
   XENOSCOPE_ASSIGN_OR_RETURN(const analysis::TraceMetadata metadata,
@@ -332,7 +332,7 @@ absl::Status DrawScatter(const Options& options, const Source& source,
   return Draw(options.plot, builder.plot());
 }
 
-absl::Status ShowScatter(const Options& options, const analysis::ScatterInfo& info,
+absl::Status ShowScatter(const TimelineOptions& options, const analysis::ScatterInfo& info,
                          std::optional<uint32_t> parameter) {
   XENOSCOPE_ASSIGN_OR_RETURN(const Source source, Open(options));
   XENOSCOPE_RETURN_IF_ERROR(CheckFigures(source.input, {&info.figure, 1}));
@@ -352,7 +352,7 @@ absl::Status ShowScatter(const Options& options, const analysis::ScatterInfo& in
   return out.Flush();
 }
 
-absl::Status ShowVcpus(const Options& options) {
+absl::Status ShowVcpus(const TimelineOptions& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const Source source, Open(options));
   XENOSCOPE_RETURN_IF_ERROR(CheckFigures(source.input, std::array{trace::Figure::kRunstates}));
   // The clock and the end are known only after a pass.
@@ -387,7 +387,7 @@ absl::Status ShowVcpus(const Options& options) {
 }
 
 // The work that the options ask for. Throws a usage error.
-CommandAction MakeAction(const Options& options) {
+CommandAction MakeAction(const TimelineOptions& options) {
   if (options.list) return List;
   const bool of_vcpus = options.series.empty() && options.scatter.empty();
   if (of_vcpus && (options.format != "text" || !options.interval.empty())) {
@@ -427,7 +427,7 @@ CommandAction MakeAction(const Options& options) {
 }  // namespace
 
 void AddTimeline(Command program, CommandAction& run) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TimelineOptions>();
   Command command = program.AddSubcommand(
       "timeline", "Draw vCPUs and pCPUs over time; print or draw series and scatterplots");
   AddTraceOptions(command, options->trace);

@@ -52,7 +52,7 @@ using recording::RecordingInfo;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-struct Options {
+struct TopOptions {
   std::string input;  // empty: a recording of our own
   RecordOptions recorded;
   std::vector<std::string> record_words;
@@ -77,7 +77,7 @@ constexpr std::string_view kKeys = " q quit   d next domain   g next grouping   
 // The recording, and the moving window of it that is shown.
 class View final : public TopSource {
  public:
-  View(const Options& options, std::string path, bool own)
+  View(const TopOptions& options, std::string path, bool own)
       : TopSource(options.by, kGroupings),
         options_(options),
         path_(std::move(path)),
@@ -99,7 +99,7 @@ class View final : public TopSource {
   absl::Status ReadTrace(const LiveWindow::Part& part);
   absl::Status Profile(report::ProfileReport& out);
 
-  const Options& options_;
+  const TopOptions& options_;
   std::string path_;
   bool own_;
   double seconds_;  // the length of the window
@@ -241,7 +241,7 @@ bool WaitFor(steady_clock::time_point due, const sampler::EndSignals& signals, S
   return true;
 }
 
-absl::Status ShowFrames(const Options& options, const sampler::EndSignals& signals,
+absl::Status ShowFrames(const TopOptions& options, const sampler::EndSignals& signals,
                         ScratchRecording* own, TopSource& view) {
   std::unique_ptr<Screen> screen;
   if (!options.batch) {
@@ -277,7 +277,7 @@ absl::Status ShowFrames(const Options& options, const sampler::EndSignals& signa
   }
 }
 
-absl::Status Top(const Options& options, Command command) {
+absl::Status Top(const TopOptions& options, Command command) {
   const sampler::EndSignals signals;
   if (!options.store.url.empty()) {
     const double window = options.window.value_or(kStoreWindow);
@@ -298,7 +298,7 @@ absl::Status Top(const Options& options, Command command) {
 }
 
 // With an existing recording --event is the event to show, as in report.
-void TakeEventToShow(Options& options) {
+void TakeEventToShow(TopOptions& options) {
   std::vector<std::string>& events = options.recorded.events;
   if (events.size() != 1) return;
   options.event = events.front();
@@ -310,7 +310,7 @@ void TakeEventToShow(Options& options) {
 }  // namespace
 
 void AddTop(Command program, CommandAction& run) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TopOptions>();
   Command command = program.AddSubcommand("top", "Show domains and their hottest functions live");
   command.AddOption(
       "RECORDING", options->input,

@@ -24,20 +24,20 @@
 namespace xenoscope::cli {
 namespace {
 
-constexpr size_t kDefaultLimit = 10;
+constexpr size_t kDefaultTrendLimit = 10;
 constexpr size_t kMaxParts = 1000;
 
-struct Options {
+struct TrendOptions {
   StoreOptions store;
   std::string by = "domain,function";
   int64_t interval_ns = int64_t{3600} * 1'000'000'000;
-  uint32_t limit = kDefaultLimit;
+  uint32_t limit = kDefaultTrendLimit;
   std::string format = "text";
   std::string output;  // empty: standard output
 };
 
 // The parts of the selected time that have slices, each with its profile.
-absl::StatusOr<std::vector<report::TrendPart>> PartsOf(const Options& options) {
+absl::StatusOr<std::vector<report::TrendPart>> PartsOf(const TrendOptions& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<correlate::Dimension> by,
                              report::ParseDimensions(options.by));
   XENOSCOPE_ASSIGN_OR_RETURN(const StoredTimes times,
@@ -62,7 +62,7 @@ absl::StatusOr<std::vector<report::TrendPart>> PartsOf(const Options& options) {
   return parts;
 }
 
-absl::Status RunTrend(const Options& options) {
+absl::Status RunTrend(const TrendOptions& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<report::TrendPart> parts, PartsOf(options));
   const std::vector<report::TrendRow> rows = report::Trend(parts, options.limit);
   const report::Table table = report::TrendTable(parts, rows);
@@ -78,7 +78,7 @@ absl::Status RunTrend(const Options& options) {
 }  // namespace
 
 void AddTrend(Command program, CommandAction& run) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TrendOptions>();
   Command command = program.AddSubcommand(
       "trend", "Show shares over time, from a store, and where their level changes");
   AddStoreOptions(command, options->store);

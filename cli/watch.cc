@@ -32,7 +32,7 @@ namespace xenoscope::cli {
 namespace {
 
 constexpr int kAlarm = 3;  // exit status, as that of diff --fail-above
-constexpr uint32_t kDefaultLimit = 10;
+constexpr uint32_t kDefaultWatchLimit = 10;
 constexpr uint32_t kMostRows = 1000;
 
 // A time of a selection, and the option and words that say it: "--since", "1h".
@@ -43,7 +43,7 @@ struct SpokenTime {
   bool of_base = false;
 };
 
-struct Options {
+struct WatchOptions {
   StoreOptions store;
   StoreOptions base;
   std::vector<SpokenTime> times;
@@ -53,7 +53,7 @@ struct Options {
   std::optional<double> fail_above;   // percent
   std::optional<double> fail_growth;  // percent
   double alpha = 0.05;
-  uint32_t limit = kDefaultLimit;
+  uint32_t limit = kDefaultWatchLimit;
   std::string format = "text";
   std::string output;            // empty: standard output
   std::string metrics;           // a file; empty: none
@@ -86,7 +86,7 @@ absl::Status CheckHosts(const StoreOptions& store, const StoredSlices& slices) {
 }
 
 // Asks the store. `options` are a copy: times such as "1h" move.
-absl::StatusOr<Watched> Ask(Options options) {
+absl::StatusOr<Watched> Ask(WatchOptions options) {
   for (const SpokenTime& time : options.times) {
     (time.of_base ? options.base : options.store).selection.*time.time =
         ParseTimeOfDay(time.option, time.words);
@@ -117,7 +117,7 @@ absl::StatusOr<Watched> Ask(Options options) {
   return out;
 }
 
-absl::StatusOr<std::string> InFormat(const Options& options, const Watched& watched) {
+absl::StatusOr<std::string> InFormat(const WatchOptions& options, const Watched& watched) {
   if (options.format == "csv") return WatchCsv(watched.watch, options.limit);
   if (options.format == "json") {
     nlohmann::ordered_json document = WatchJson(watched.watch, options.limit);
@@ -131,7 +131,7 @@ absl::StatusOr<std::string> InFormat(const Options& options, const Watched& watc
 }
 
 // Asks once. Returns whether there is an alarm.
-absl::StatusOr<bool> WatchOnce(const Options& options) {
+absl::StatusOr<bool> WatchOnce(const WatchOptions& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const Watched watched, Ask(options));
   if (!options.metrics.empty()) {
     XENOSCOPE_RETURN_IF_ERROR(
@@ -145,7 +145,7 @@ absl::StatusOr<bool> WatchOnce(const Options& options) {
 }
 
 // Asks for each request, until a signal comes.
-absl::Status Serve(const Options& options) {
+absl::Status Serve(const WatchOptions& options) {
   const sampler::EndSignals signals;
   const auto page = [&options]() -> absl::StatusOr<std::string> {
     XENOSCOPE_ASSIGN_OR_RETURN(const Watched watched, Ask(options));
@@ -160,7 +160,7 @@ absl::Status Serve(const Options& options) {
   return absl::OkStatus();
 }
 
-Outcome RunWatch(const Options& options) {
+Outcome RunWatch(const WatchOptions& options) {
   if (options.port) return Serve(options);
   const absl::StatusOr<bool> alarm = WatchOnce(options);
   Outcome outcome(alarm.status());
@@ -168,7 +168,7 @@ Outcome RunWatch(const Options& options) {
   return outcome;
 }
 
-void TakeMetrics(const std::string& text, Options& options) {
+void TakeMetrics(const std::string& text, WatchOptions& options) {
   if (text.empty()) ThrowUsageError("--metrics", "needs a file or a port");
   if (!NamesPort(text)) {
     options.metrics = text;
@@ -183,7 +183,7 @@ void TakeMetrics(const std::string& text, Options& options) {
 }
 
 // Remembers the words of times, which may be relative to the time of a question.
-void TakeTimes(Command command, Options& options) {
+void TakeTimes(Command command, WatchOptions& options) {
   const auto take = [&](const std::string& name, int64_t store::Selection::*time, bool of_base) {
     const std::optional<Option> option = command.FindOption(name);
     if (!option || option->Words().empty()) return;
@@ -195,7 +195,7 @@ void TakeTimes(Command command, Options& options) {
   take("--base-until", &store::Selection::until_ns, true);
 }
 
-void Check(const Options& options) {
+void Check(const WatchOptions& options) {
   if (options.store.url.empty()) ThrowUsageError("--from-store", "is required");
   const auto by = report::ParseDimensions(options.by);
   if (!by.ok()) ThrowUsageError("--by", std::string(Message(by.status())));
@@ -212,7 +212,7 @@ void Check(const Options& options) {
   }
 }
 
-constexpr const char* kExamples =
+constexpr const char* kWatchExamples =
     "Examples:\n"
     "  xenoscope watch --from-store sqlite:fleet.db --since 1h --by domain --fail-above 60\n"
     "  xenoscope watch --from-store sqlite:fleet.db --host web1 --since 1h --base-since 8d \\\n"
@@ -228,7 +228,7 @@ constexpr const char* kExamples =
     "above\n"
     "that.";
 
-void AddLimitOptions(Command command, Options& options) {
+void AddLimitOptions(Command command, WatchOptions& options) {
   command
       .AddOption("--fail-above", options.fail_above,
                  "Exit with status 3 if a row's share is above this, in percent, by more than "
@@ -249,7 +249,7 @@ void AddLimitOptions(Command command, Options& options) {
       .ShowDefault();
 }
 
-void AddOutputOptions(Command command, Options& options) {
+void AddOutputOptions(Command command, WatchOptions& options) {
   command
       .AddOption("-n,--limit", options.limit,
                  "Rows that are shown, and that have metrics: those with the largest shares. Rows "
@@ -271,7 +271,7 @@ void AddOutputOptions(Command command, Options& options) {
 }  // namespace
 
 void AddWatch(Command program, CommandAction& run) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<WatchOptions>();
   Command command = program.AddSubcommand(
       "watch", "Say which rows of a store are above a limit: for CI and Prometheus");
   AddStoreOptions(command, options->store);
@@ -288,7 +288,7 @@ void AddWatch(Command program, CommandAction& run) {
       .ValueName("EVENT");
   AddLimitOptions(command, *options);
   AddOutputOptions(command, *options);
-  command.SetFooter(kExamples);
+  command.SetFooter(kWatchExamples);
   command.SetCallback([options, command, &run] {
     Check(*options);
     TakeTimes(command, *options);
