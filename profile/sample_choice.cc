@@ -15,16 +15,28 @@ namespace {
 using recording::Recording;
 using recording::RecordingInfo;
 
-// The first event of which there is a sample; the first where there is none.
+absl::StatusOr<bool> HasSamples(const Recording& recording, uint16_t event,
+                                const std::vector<uint64_t>& skipped_bytes) {
+  SampleSelection selection;
+  selection.events = {event};
+  selection.skipped_bytes = skipped_bytes;
+  XENOSCOPE_ASSIGN_OR_RETURN(RecordedSamples samples,
+                             RecordedSamples::Open(recording, selection, nullptr));
+  return samples.Next() != nullptr;
+}
+
+// The first event of which there is a sample; the first where there is none. Samples of vCPUs that
+// waited do not show where time went: they are chosen where there are no others.
 absl::StatusOr<uint16_t> FirstSampled(const Recording& recording,
                                       const std::vector<uint64_t>& skipped_bytes) {
-  for (size_t i = 0; i < recording.info().events.size(); ++i) {
-    SampleSelection selection;
-    selection.events = {static_cast<uint16_t>(i)};
-    selection.skipped_bytes = skipped_bytes;
-    XENOSCOPE_ASSIGN_OR_RETURN(RecordedSamples samples,
-                               RecordedSamples::Open(recording, selection, nullptr));
-    if (samples.Next() != nullptr) return selection.events.front();
+  const std::vector<recording::EventInfo>& events = recording.info().events;
+  for (const bool waiting : {false, true}) {
+    for (size_t i = 0; i < events.size(); ++i) {
+      if (events[i].waiting != waiting) continue;
+      const auto event = static_cast<uint16_t>(i);
+      XENOSCOPE_ASSIGN_OR_RETURN(const bool sampled, HasSamples(recording, event, skipped_bytes));
+      if (sampled) return event;
+    }
   }
   return 0;
 }

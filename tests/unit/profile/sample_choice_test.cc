@@ -61,6 +61,16 @@ TEST(ChooseEventsTest, DefaultIsFirstEventWithSamples) {
   EXPECT_THAT(*ChooseEvents(recording, made.info.events, "cycles", {}), ElementsAre(0));
 }
 
+TEST(ChooseEventsTest, DefaultIsOfRunningVcpusIfAnyIs) {
+  FakeRecording made;
+  made.info.events = {EventOf("vcpu-preempted"), EventOf("cpu-clock")};
+  made.info.events[0].waiting = true;
+  made.Sample(100, 110, 0x10, /*event=*/0);
+  EXPECT_THAT(*ChooseEvents(made.Open(), made.info.events, "", {}), ElementsAre(0));
+  made.Sample(110, 120, 0x10, /*event=*/1);
+  EXPECT_THAT(*ChooseEvents(made.Open(), made.info.events, "", {}), ElementsAre(1));
+}
+
 recording::EventInfo EventIn(ModeSet modes) {
   recording::EventInfo event = EventOf("cycles");
   event.modes = modes;

@@ -228,7 +228,8 @@ export function TimeStrip({ figures, selection, choose }: Props): JSX.Element | 
           ]),
     ]);
   }
-  if (stack === undefined) return null;
+  // Without a trace there may be no time to select in.
+  if (stack === undefined || length === 0) return null;
   return (
     <div id="strip">
       <div class="tools">
