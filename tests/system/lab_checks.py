@@ -758,7 +758,8 @@ def orc_hvm(lab):
         good = collections.Counter()
         for stack, of, samples in whole:
             begin = next((i for i, frame in enumerate(stack) if frame in handlers), None)
-            if begin is None:
+            # Threads of the kernel are interrupted, too.
+            if begin is None or stack[0] == "ret_from_fork":
                 continue
             found[of] += samples
             good[of] += samples if "main" in stack and function in stack[:begin] else 0
