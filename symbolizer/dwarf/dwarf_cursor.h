@@ -43,21 +43,24 @@ class DwarfCursor {
     for (unsigned i = 0; i < size; ++i) value |= uint64_t{U8()} << (8 * i);
     return value;
   }
-  // Take a LEB128 number (DWARF 5, 7.6). Bits beyond 64 are dropped.
+  // Take a LEB128 number (DWARF 5, 7.6). Bits beyond 64 are dropped. One of more than kLongestLeb
+  // bytes is damaged: a file could make its readers pass over millions again and again.
   uint64_t Uleb() {
     if (at_ != end_ && (std::to_integer<uint8_t>(*at_) & 0x80) == 0) {
       return std::to_integer<uint8_t>(*at_++);
     }
     uint64_t value = 0;
-    for (unsigned shift = 0;; shift += 7) {
+    for (unsigned shift = 0; shift < 7 * kLongestLeb; shift += 7) {
       const uint8_t byte = U8();
       if (shift < 64) value |= uint64_t{byte & 0x7fU} << shift;
       if ((byte & 0x80) == 0) return value;
     }
+    Fail();
+    return 0;
   }
   int64_t Sleb() {
     uint64_t value = 0;
-    for (unsigned shift = 0;;) {
+    for (unsigned shift = 0; shift < 7 * kLongestLeb;) {
       const uint8_t byte = U8();
       if (shift < 64) value |= uint64_t{byte & 0x7fU} << shift;
       shift += 7;
@@ -65,6 +68,8 @@ class DwarfCursor {
       if (shift < 64 && (byte & 0x40) != 0) value |= ~uint64_t{0} << shift;
       return static_cast<int64_t>(value);
     }
+    Fail();
+    return 0;
   }
   // Takes a text that ends with a zero byte; the zero is not returned.
   std::string_view Text() {
@@ -85,6 +90,9 @@ class DwarfCursor {
   }
 
  private:
+  // 64 bits need 10 bytes; linkers pad some numbers with a few more.
+  static constexpr unsigned kLongestLeb = 16;
+
   void Fail() {
     failed_ = true;
     at_ = end_;

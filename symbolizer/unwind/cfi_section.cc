@@ -17,6 +17,8 @@ constexpr uint8_t kFormatBits = 0x0f;
 constexpr uint8_t kApplicationBits = 0x70;
 constexpr uint64_t kReturnColumn = 16;  // psABI
 constexpr uint32_t kLongForm = 0xffff'ffff;
+// Limit of the letters that say what a common part has; compilers write five at most.
+constexpr uint64_t kMaxLetters = 16;
 
 // Reads a pointer of an encoding DW_EH_PE_*. `at` is the address of the bytes that the cursor
 // reads. False: it is damaged, or relative to something else than itself, as pointers to data only
@@ -126,7 +128,11 @@ class Reader {
     CfiCommon common;
     DwarfCursor cursor(entry.content);
     const uint8_t version = cursor.U8();
-    std::string_view augmentation = cursor.Text();
+    const Bytes rest = cursor.Rest();
+    DwarfCursor letters(rest.first(std::min(rest.size(), kMaxLetters + 1)));
+    const std::string_view augmentation = letters.Text();
+    if (letters.failed()) return std::nullopt;
+    cursor.Skip(letters.offset());
     if (version != 1 && version != 3 && version != 4) return std::nullopt;
     if (!augmentation.empty() && augmentation.front() != 'z') return std::nullopt;
     if (version == 4 && (cursor.U8() != sizeof(Address) || cursor.U8() != 0)) return std::nullopt;

@@ -12,7 +12,6 @@
 namespace xenoscope::symbolizer {
 namespace {
 
-constexpr int kMaxSteps = 1000;
 constexpr size_t kMaxDepth = 64;
 
 class Machine {
@@ -20,10 +19,10 @@ class Machine {
   Machine(Bytes expression, const UserRegisters& registers, const StackPiece& stack)
       : expression_(expression), cursor_(expression), registers_(registers), memory_(stack) {}
 
-  std::optional<uint64_t> Run(std::optional<uint64_t> initial) {
+  std::optional<uint64_t> Run(std::optional<uint64_t> initial, uint32_t& steps_left) {
     if (initial) Push(*initial);
-    for (int steps = 0; !cursor_.AtEnd(); ++steps) {
-      if (steps == kMaxSteps) return std::nullopt;
+    for (; !cursor_.AtEnd(); --steps_left) {
+      if (steps_left == 0) return std::nullopt;
       Step(cursor_.U8());
       if (failed_ || cursor_.failed()) return std::nullopt;
     }
@@ -251,9 +250,9 @@ class Machine {
 }  // namespace
 
 std::optional<uint64_t> EvaluateExpression(Bytes expression, const UserRegisters& registers,
-                                           const StackPiece& stack,
+                                           const StackPiece& stack, uint32_t& steps_left,
                                            std::optional<uint64_t> initial) {
-  return Machine(expression, registers, stack).Run(initial);
+  return Machine(expression, registers, stack).Run(initial, steps_left);
 }
 
 }  // namespace xenoscope::symbolizer

@@ -34,11 +34,11 @@ struct StackPiece {
   }
 };
 
-// Returns the result of the expression, whose stack begins with `initial` if there is one. Nothing:
-// it is damaged, reads other memory than the piece, or needs more than 1000 steps. Bounded in time
-// and memory, without allocation.
+// Returns the result of the expression, whose stack begins with `initial` if there is one, and
+// takes the steps that it needs from `steps_left`. Nothing: it is damaged, reads other memory than
+// the pieces, or needs more steps. O(steps), without allocation.
 std::optional<uint64_t> EvaluateExpression(Bytes expression, const UserRegisters& registers,
-                                           const StackPiece& stack,
+                                           const StackPiece& stack, uint32_t& steps_left,
                                            std::optional<uint64_t> initial = std::nullopt);
 
 }  // namespace xenoscope::symbolizer

@@ -19,7 +19,7 @@ namespace {
 constexpr CachedTableKind kKind = {
     {'X', 'E', 'N', 'O', 'U', 'N', 'W', 'D'}, 1, "a table for unwinding"};
 
-// Limit of instructions for any file, in addition to those for its size.
+// Limit of steps for any file, in addition to those for its size: instructions, and bytes to store.
 constexpr uint64_t kBaseSteps = 1'000'000;
 constexpr uint64_t kStepsPerByte = 4;
 
@@ -34,8 +34,11 @@ class Maker {
   void Add(const CfiFunction& function, WorkLimit& limit) {
     Range range{function.begin, function.end, rows_at_.size(), 0};
     const uint8_t flags = function.common->is_signal_frame ? UnwindRow::kSignalFrame : uint8_t{0};
-    RunCfi(function, limit, [this, flags](Address begin, const CfiRules* rules) {
+    RunCfi(function, limit, [&](Address begin, const CfiRules* rules) {
+      const uint64_t before = Work();
       rows_at_.emplace_back(begin, RowOf(rules, flags));
+      // What a file makes the table store, and expressions that it repeats in each row, count too.
+      limit.Take(Work() - before);
     });
     range.count = rows_at_.size() - range.first;
     ranges_.push_back(range);
@@ -76,13 +79,12 @@ class Maker {
       }
     };
     for (const Range& range : settled_) {
-      for (size_t i = range.first; i < range.first + range.count; ++i) {
-        const auto& [at, row] = rows_at_[i];
-        if (at >= range.end) break;
-        // The row that holds at the start of the range may begin before it.
-        const bool is_last = i + 1 == range.first + range.count;
-        if (!is_last && rows_at_[i + 1].first <= range.begin) continue;
-        begin_range(std::max(at, range.begin), row);
+      const auto rows = std::span(rows_at_).subspan(range.first, range.count);
+      auto row = std::ranges::upper_bound(rows, range.begin, {}, &RowAt::first);
+      // The row that holds at the start of the range may begin before it.
+      if (row != rows.begin()) --row;
+      for (; row != rows.end() && row->first < range.end; ++row) {
+        begin_range(std::max(row->first, range.begin), row->second);
       }
       begin_range(range.end, UnwindTable::kNoRow);
     }
@@ -94,6 +96,8 @@ class Maker {
   }
 
  private:
+  using RowAt = std::pair<Address, uint32_t>;  // where it begins, and its number
+
   // Code at [begin, end), whose rows are rows_at_[first, first + count).
   struct Range {
     Address begin = 0;
@@ -101,6 +105,14 @@ class Maker {
     size_t first = 0;
     size_t count = 0;
   };
+
+  // Bytes that are stored, and bytes of expressions, of which as many are looked up in the time of
+  // one step.
+  [[nodiscard]] uint64_t Work() const {
+    constexpr uint64_t kLookedUpAStep = 16;
+    return rows_.size() * sizeof(UnwindRow) + rules_.size() * sizeof(UnwindRule) +
+           expressions_.size() + looked_up_ / kLookedUpAStep;
+  }
 
   // Adds the parts of the range that no earlier section has. Ranges come in order.
   void AddWhereFree(Range range) {
@@ -195,6 +207,7 @@ class Maker {
         !Fits(static_cast<int64_t>(expressions_.size() + expression.size()))) {
       return false;
     }
+    looked_up_ += expression.size();
     const auto [known, is_new] = kept_.try_emplace(std::string(AsText(expression)),
                                                    static_cast<int32_t>(expressions_.size()));
     if (is_new) expressions_ += AsText(expression);
@@ -202,7 +215,7 @@ class Maker {
     return true;
   }
 
-  std::vector<std::pair<Address, uint32_t>> rows_at_;
+  std::vector<RowAt> rows_at_;
   std::vector<Range> ranges_;   // of this section
   std::vector<Range> added_;    // of this section, where earlier ones have none
   std::vector<Range> settled_;  // of the sections before, in order, disjoint
@@ -210,6 +223,7 @@ class Maker {
   std::vector<UnwindRule> rules_;
   std::vector<UnwindRule> rules_of_row_;
   std::string expressions_;
+  uint64_t looked_up_ = 0;  // bytes of expressions
   absl::flat_hash_map<std::string, uint32_t> row_numbers_;
   absl::flat_hash_map<OrcEntry, uint32_t> orc_rows_;  // by the entry without its address
   absl::flat_hash_map<std::string, uint32_t> first_rules_;

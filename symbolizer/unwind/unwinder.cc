@@ -19,7 +19,8 @@ ChainEnd Unread(const StackPiece& stack, Address address) {
 
 // Finds the value of a caller's register by its rule. False: `end` says why not.
 bool Apply(const UnwindRule& rule, const UnwindTable& table, const UserRegisters& registers,
-           const StackPiece& stack, Address cfa, uint64_t& value, ChainEnd& end) {
+           const StackPiece& stack, Address cfa, uint32_t& steps_left, uint64_t& value,
+           ChainEnd& end) {
   Address from = cfa + static_cast<uint64_t>(int64_t{rule.value});
   switch (rule.kind) {
     case RuleKind::kSameValue:
@@ -38,7 +39,8 @@ bool Apply(const UnwindRule& rule, const UnwindTable& table, const UserRegisters
       break;
     case RuleKind::kExpression:
     case RuleKind::kValueExpression: {
-      const auto result = EvaluateExpression(table.Expression(rule), registers, stack, cfa);
+      const auto result =
+          EvaluateExpression(table.Expression(rule), registers, stack, steps_left, cfa);
       end = ChainEnd::kBadRule;
       if (!result) return false;
       value = *result;
@@ -54,13 +56,13 @@ bool Apply(const UnwindRule& rule, const UnwindTable& table, const UserRegisters
 }
 
 Step StepByTable(const UnwindRow& row, const UnwindTable& table, const UserRegisters& registers,
-                 const StackPiece& stack) {
+                 const StackPiece& stack, uint32_t& steps_left) {
   if ((row.flags & UnwindRow::kBad) != 0) return {};
   std::optional<Address> cfa;
   if ((row.flags & UnwindRow::kExpression) == 0) {
     cfa = registers.at(row.cfa_register) + static_cast<uint64_t>(int64_t{row.cfa_value});
   } else {
-    cfa = EvaluateExpression(table.CfaExpression(row), registers, stack);
+    cfa = EvaluateExpression(table.CfaExpression(row), registers, stack, steps_left);
   }
   if (!cfa) return {};
   UserRegisters callers = registers;
@@ -71,7 +73,9 @@ Step StepByTable(const UnwindRow& row, const UnwindTable& table, const UserRegis
       return {std::nullopt, ChainEnd::kOutermost};
     }
     ChainEnd end = ChainEnd::kBadRule;
-    if (Apply(rule, table, registers, stack, *cfa, callers.at(rule.column), end)) continue;
+    if (Apply(rule, table, registers, stack, *cfa, steps_left, callers.at(rule.column), end)) {
+      continue;
+    }
     if (rule.column == kRip || rule.column == kRsp) return {std::nullopt, end};
     // Compilers leave the rule of a register that was popped, whose place is now below the stack
     // pointer: the register has its value.
@@ -153,6 +157,7 @@ UnwoundChain Unwinder::Unwind(AddressSpaceId space, UserRegisters registers,
                               const StackPiece& stack, std::vector<Address>& callers) {
   UnwoundChain chain;
   const size_t first = callers.size();
+  uint32_t steps_left = kMaxExpressionSteps;
   const Memo* memo = &RowAt(space, registers[kRip]);
   while (true) {
     const bool by_table = memo->has_row;
@@ -163,7 +168,7 @@ UnwoundChain Unwinder::Unwind(AddressSpaceId space, UserRegisters registers,
       chain.end = ChainEnd::kNoTable;
       return chain;
     }
-    Step step = by_table ? StepByTable(memo->row, *memo->code.table, registers, stack)
+    Step step = by_table ? StepByTable(memo->row, *memo->code.table, registers, stack, steps_left)
                          : StepByFramePointer(registers, stack);
     // Of most instructions of thunks, Linux's table says that nothing called them. It describes the
     // last one, which returns to the begin of the function to which the thunk jumps.

@@ -48,6 +48,8 @@ class Unwinder {
  public:
   // Limit of callers.
   static constexpr size_t kMaxCallers = 512;
+  // Limit of steps in the expressions of a chain. A PLT's takes 10, a signal frame's 60.
+  static constexpr uint32_t kMaxExpressionSteps = 10'000;
 
   // `source` outlives the unwinder.
   explicit Unwinder(UnwindCodeSource& source) : source_(source) {}

@@ -199,33 +199,41 @@ TEST(UnwindTable, AgreesWithElfutilsOnTheCLibrary) {
   EXPECT_GT(compared, 100'000U);
 }
 
+std::optional<uint64_t> Evaluate(const std::string& expression, const UserRegisters& registers = {},
+                                 const StackPiece& stack = {},
+                                 std::optional<uint64_t> initial = std::nullopt) {
+  uint32_t steps_left = 1000;
+  return EvaluateExpression(AsBytes(expression), registers, stack, steps_left, initial);
+}
+
 TEST(Expression, ComputesTheCfaOfAPlt) {
   // As GNU ld writes it: rsp + 8 + (((rip & 15) >= 11) << 3).
   const std::string plt = "\x77\x08\x80\x00\x3f\x1a\x3b\x2a\x33\x24\x22"s;
   UserRegisters registers{};
   registers[kRsp] = 0x8000;
   registers[kRip] = 0x1006;
-  EXPECT_EQ(EvaluateExpression(AsBytes(plt), registers, {}), 0x8008U);
+  EXPECT_EQ(Evaluate(plt, registers), 0x8008U);
   registers[kRip] = 0x100b;
-  EXPECT_EQ(EvaluateExpression(AsBytes(plt), registers, {}), 0x8010U);
+  EXPECT_EQ(Evaluate(plt, registers), 0x8010U);
 }
 
 TEST(Expression, ReadsTheRecordedStackOnly) {
   const std::vector<uint64_t> words = {7, 8};
   const StackPiece stack{0x8000, std::as_bytes(std::span(words))};
   const std::string deref = "\x06"s;
-  EXPECT_EQ(EvaluateExpression(AsBytes(deref), {}, stack, 0x8008), 8U);
-  EXPECT_EQ(EvaluateExpression(AsBytes(deref), {}, stack, 0x8009), std::nullopt);
-  EXPECT_EQ(EvaluateExpression(AsBytes(deref), {}, stack, 0x7ff8), std::nullopt);
+  EXPECT_EQ(Evaluate(deref, {}, stack, 0x8008), 8U);
+  EXPECT_EQ(Evaluate(deref, {}, stack, 0x8009), std::nullopt);
+  EXPECT_EQ(Evaluate(deref, {}, stack, 0x7ff8), std::nullopt);
 }
 
 TEST(Expression, EndsWhateverItSays) {
-  EXPECT_EQ(EvaluateExpression(AsBytes("\x30\x2f\xfc\xff"s), {}, {}), std::nullopt) << "a loop";
-  EXPECT_EQ(EvaluateExpression(AsBytes("\x22"s), {}, {}), std::nullopt) << "an empty stack";
-  EXPECT_EQ(EvaluateExpression(AsBytes(std::string(100, '\x30')), {}, {}), std::nullopt) << "deep";
-  EXPECT_EQ(EvaluateExpression(AsBytes("\x31\x30\x1b"s), {}, {}), std::nullopt) << "1 / 0";
-  EXPECT_EQ(EvaluateExpression(AsBytes("\x31\x2f\x7f\x7f"s), {}, {}), std::nullopt) << "far away";
-  EXPECT_EQ(EvaluateExpression({}, {}, {}), std::nullopt);
+  EXPECT_EQ(Evaluate("\x30\x2f\xfc\xff"s), std::nullopt) << "a loop that fills the stack";
+  EXPECT_EQ(Evaluate("\x2f\xfd\xff"s), std::nullopt) << "a loop";
+  EXPECT_EQ(Evaluate("\x22"s), std::nullopt) << "an empty stack";
+  EXPECT_EQ(Evaluate(std::string(100, '\x30')), std::nullopt) << "deep";
+  EXPECT_EQ(Evaluate("\x31\x30\x1b"s), std::nullopt) << "1 / 0";
+  EXPECT_EQ(Evaluate("\x31\x2f\x7f\x7f"s), std::nullopt) << "far away";
+  EXPECT_EQ(Evaluate({}), std::nullopt);
 }
 
 }  // namespace
