@@ -54,7 +54,9 @@ absl::Status PassOverIntervals(const trace::TraceFile& file,
   for (;;) {
     pipeline.Pass<false>(stream, Tsc{interval.end.value - 1}, pipeline);
     if (stream.next_tsc() == stream.kEnd) break;
-    if (++intervals >= kMaxIntervals) {
+    // Those up to the next record are counted at once: it may be years later in a damaged trace.
+    const Tsc next = std::max(stream.next_tsc(), interval.end);
+    if (++intervals + (next - interval.end) / length >= kMaxIntervals) {
       return InvalidError("{}: more than {} intervals; choose a longer one", file.name(),
                           kMaxIntervals);
     }

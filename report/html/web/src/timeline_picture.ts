@@ -113,7 +113,7 @@ function drawTitle(context: Context, { track, group, depth, isOpen, y }: Row): v
   context.font = `${isFirst ? 13 : 11}px ui-monospace, DejaVu Sans Mono, monospace`;
   const sign = group?.below === undefined ? "" : isOpen ? "▾ " : "▸ ";
   const title = sign + track.title;
-  const room = 19 - depth;
+  const room = (isFirst ? 18 : 19) - depth;
   const text = title.length > room ? `${title.slice(0, room - 1)}…` : title;
   context.fillText(text, (isFirst ? 4 : 18) + depth * 8, middle);
   if (track.heat === undefined) return;
