@@ -43,6 +43,12 @@ bool IsThunk(std::string_view name) {
   return name.starts_with("__x86_indirect_") || name.starts_with("__indirect_thunk_");
 }
 
+// Returns whether Linux made the code with this name from a BPF program, or as a trampoline to one:
+// its first instructions set the frame pointer (emit_prologue in arch/x86/net/bpf_jit_comp.c).
+bool IsBpf(std::string_view name) {
+  return name.starts_with("bpf_prog_") || name.starts_with("bpf_trampoline_");
+}
+
 bool HasOrc(const ImageFile& file) { return !file.elf().Section(".orc_unwind").empty(); }
 
 // Returns what an address in no image's text may be, or nothing.
@@ -305,6 +311,7 @@ UnwindCode DomainSymbols::KernelCodeAt(DomainId domain, Address address) {
   UnwindCode code{.frame_pointers = false};
   if (IsBetween(address, kModulesBegin, kModulesEnd)) {
     code.mapped = true;
+    code.frame_pointers = IsBpf(NameAt(domain, Mode::kKernel, address));
     return code;
   }
   for (const File& kernel : SpaceOf(domain, Mode::kKernel).files) {

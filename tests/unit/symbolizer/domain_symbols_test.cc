@@ -74,6 +74,22 @@ TEST(DomainSymbols, DomainsOfOneKernelShareFunctions) {
             symbols.Resolve(kD2, Mode::kKernel, 0xffffffff81200020));
 }
 
+TEST(DomainSymbols, BpfProgramsHaveFramePointers) {
+  DomainSymbols symbols;
+  symbols.Add(kD1, Mode::kKernel,
+              IndexOf(ReadKallsyms("ffffffff81000000 T one\nffffffff81000100 D end\n"
+                                   "ffffffffc0001000 t bpf_prog_6deef7357e7b4530_count\t[bpf]\n"
+                                   "ffffffffc0002000 t bpf_trampoline_6442\t[bpf]\n"
+                                   "ffffffffc0003000 t bpf_dispatcher_xdp\t[bpf]\n"
+                                   "ffffffffc0004000 t probe\t[nf]\n")));
+  EXPECT_TRUE(symbols.KernelCodeAt(kD1, 0xffffffffc0001020).frame_pointers);
+  EXPECT_TRUE(symbols.KernelCodeAt(kD1, 0xffffffffc0002020).frame_pointers);
+  for (const Address address : {0xffffffff81000010, 0xffffffffc0003010, 0xffffffffc0004010}) {
+    EXPECT_FALSE(symbols.KernelCodeAt(kD1, address).frame_pointers) << address;
+  }
+  EXPECT_FALSE(symbols.KernelCodeAt(kD2, 0xffffffffc0001020).frame_pointers) << "not known";
+}
+
 TEST(DomainSymbols, ReportsReasonWithoutFunction) {
   DomainSymbols symbols;
   symbols.Add(kDom0, Mode::kXen,

@@ -31,6 +31,7 @@ using testing::SizeIs;
 
 constexpr Address kText = 0xffffffff81000000;
 constexpr Address kThunk = kText + 0x500;  // of an indirect call
+constexpr Address kBpf = 0xffffffffc0400000;
 constexpr Address kSectionAt = 0xffffffff82000000;
 
 // The layouts of entries, as in orc_section.cc.
@@ -71,7 +72,7 @@ class Sections {
   std::vector<int16_t> words_;
 };
 
-// A kernel whose code is all in one table, and whose modules have none.
+// A kernel whose code is all in one table, and whose modules have none; at kBpf is a BPF program.
 class Kernel final : public UnwindCodeSource {
  public:
   explicit Kernel(const OrcSections& sections) : bytes_(MakeUnwindTable(sections)) {
@@ -86,7 +87,7 @@ class Kernel final : public UnwindCodeSource {
     return {.mapped = module || is_thunk || table_.Find(address) != UnwindTable::kNoRow,
             .table = module ? nullptr : &table_,
             .address = address,
-            .frame_pointers = false,
+            .frame_pointers = address >= kBpf,
             .is_thunk = is_thunk};
   }
   const UnwindTable& table() const { return table_; }
@@ -185,6 +186,19 @@ TEST_P(OrcOfLayout, SaysWhyAChainEnds) {
   EXPECT_THAT(Unwind(At(kText + 0x210), {0, 0, 0x401000, 0}), IsEmpty());
   EXPECT_EQ(end_, ChainEnd::kBadRule) << "user mode does not call the kernel";
   EXPECT_THAT(Unwind(At(kText + 0x440), {0}), IsEmpty());
+  EXPECT_EQ(end_, ChainEnd::kNoTable);
+}
+
+TEST_P(OrcOfLayout, LeavesBpfByItsFramePointer) {
+  // The kernel's function that the program called left bp as it is.
+  UserRegisters registers = At(kText + 0x210);
+  registers[kRbp] = kStack + 0x20;
+  const std::vector<uint64_t> words = {0, 0, kBpf + 0x30,  7, /*bp:*/ 0, kText + 0x210,
+                                       0, 0, kText + 0x410};
+  EXPECT_THAT(Unwind(registers, words), ElementsAre(kBpf + 0x30, kText + 0x210, kText + 0x410));
+  EXPECT_EQ(end_, ChainEnd::kOutermost);
+  registers[kRbp] = 0x1234;  // no frame
+  EXPECT_THAT(Unwind(registers, words), ElementsAre(kBpf + 0x30));
   EXPECT_EQ(end_, ChainEnd::kNoTable);
 }
 
