@@ -134,8 +134,9 @@ class FakeRecording {
     samples_.Append(kD1, chunk, stacks);
   }
   // Adds the sample of a vCPU that dom0 stopped.
-  void Stopped(const recording::TimedChunk& chunk, recording::StackBlock& stacks) {
-    samples_.AppendStopped(kD1, chunk, stacks);
+  void Stopped(const recording::TimedChunk& chunk, recording::StackBlock& stacks,
+               DomainId domain = kD1) {
+    samples_.AppendStopped(domain, chunk, stacks);
   }
   // Changes a byte of the chunk of this kind with that number, from 0, of those that were added
   // since the last Open.

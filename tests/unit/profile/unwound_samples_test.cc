@@ -303,7 +303,7 @@ class StoppedInInterrupt : public StoppedSamples {
     if (damaged_) entries[0].at = ~uint32_t{0};
     recording::TimedChunk chunk;
     chunk.Add(entry, innermost, {}, entries);
-    recorded_.Stopped(chunk, block_);
+    recorded_.Stopped(chunk, block_, domain_);
     block_.Clear();
   }
   static std::vector<uint64_t> TaskStack(Address program = kProgram) {
@@ -320,6 +320,7 @@ class StoppedInInterrupt : public StoppedSamples {
   const std::string program_ = testing::TempDir() + "/program." + std::to_string(getpid());
   bool damaged_ = false;
   uint16_t space_ = 0;
+  DomainId domain_ = kD1;
 };
 
 TEST_F(StoppedInInterrupt, SayWhereAProgramHasNoStack) {
@@ -372,6 +373,24 @@ TEST_F(StoppedInInterrupt, HaveTheCallersOfAllStacks) {
   EXPECT_EQ(kernels_[kD1].by_orc.of(ChainEnd::kOutermost), 1U);
   EXPECT_EQ(guest_programs_.of(ChainEnd::kOutermost), 1U);
   EXPECT_EQ(guest_programs_.Chains(), 1U);
+}
+
+// Threads look up in kernels and programs of all guests at once; each guest that is met adds to
+// what they look up in. Where it is not guarded, -fsanitize=thread says so.
+TEST_F(StoppedInInterrupt, OfManyGuestsAreUnwoundAtOnce) {
+  constexpr uint16_t kGuests = 300;
+  for (uint16_t guest = 1; guest <= kGuests; ++guest) {
+    domain_ = DomainId{guest};
+    AddInterrupted({{kTaskStack, TaskStack()}, {kUserStack, {kProgram + 8}}});
+  }
+  Recording recording = recorded_.Open();
+  symbols_ = Load({{symbolizer::kEveryDomain, symbolizer::SourceKind::kKernel, kernel_},
+                   {symbolizer::kEveryDomain, symbolizer::SourceKind::kImage, program_}});
+  const auto chains = Chains(recording);
+  EXPECT_THAT(chains, testing::SizeIs(kGuests));
+  EXPECT_THAT(chains,
+              testing::Each(ElementsAre(kAddress, kAddress + 0x18, kProgram + 0x16, kProgram + 8)));
+  EXPECT_THAT(kernels_, testing::SizeIs(kGuests));
 }
 
 TEST_F(StoppedInInterrupt, EndAtUserModeWithoutTheProgramsFile) {
