@@ -82,7 +82,7 @@ absl::StatusOr<bool> PushOne(const PushOptions& options, store::Store& to) {
   using correlate::Dimension;
   // Rules look at whole functions.
   made.by = {Dimension::kDomain, Dimension::kMode, Dimension::kImage, Dimension::kFunction};
-  FindingsPass findings(options.profile, /*all=*/false);
+  FindingsPass findings(options.profile, FindingsDetail::kHypercalls);
   XENOSCOPE_RETURN_IF_ERROR(
       source.Profile(options.profile, {.by = made.by, .sums_by = store::GatheredColumns()}, made,
                      /*observer=*/nullptr, findings.observer()));

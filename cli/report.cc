@@ -114,7 +114,8 @@ bool HasSubtotals(const ReportOptions& options, const std::vector<Dimension>& by
 absl::Status MakeProfile(const ProfileSource& source, const ReportOptions& options,
                          profile::ProfileColumns columns, report::ProfileReport& out) {
   if (!HasFindings(options)) return source.Profile(options.profile, std::move(columns), out);
-  FindingsPass pass(options.profile, options.findings);
+  FindingsPass pass(options.profile,
+                    options.findings ? FindingsDetail::kAll : FindingsDetail::kQuick);
   XENOSCOPE_RETURN_IF_ERROR(source.Profile(options.profile, std::move(columns), out,
                                            /*observer=*/nullptr, pass.observer()));
   pass.AddTo(source, out);

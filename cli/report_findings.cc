@@ -4,17 +4,18 @@
 
 namespace xenoscope::cli {
 
-FindingsPass::FindingsPass(const ProfileOptions& options, bool all)
+FindingsPass::FindingsPass(const ProfileOptions& options, FindingsDetail detail)
     : whole_(!options.from && !options.to),
-      all_(all),
-      trace_(findings::TraceAnalyses(all ? findings::HypercallRule::kOn
-                                         : findings::HypercallRule::kOff)) {}
+      detail_(detail),
+      trace_(findings::TraceAnalyses(detail == FindingsDetail::kQuick
+                                         ? findings::HypercallRule::kOff
+                                         : findings::HypercallRule::kOn)) {}
 
 void FindingsPass::AddTo(const ProfileSource& source, report::ProfileReport& out) {
   analysis::TraceMetadata metadata;
   metadata.dialect.vendor = out.vendor;
   metadata.clock = out.clock;
-  if (all_) metadata.resolver = &source.symbols();
+  if (detail_ == FindingsDetail::kAll) metadata.resolver = &source.symbols();
   document_ = trace_.Describe(std::move(metadata));
   findings::Results results{.sample_set = &out,
                             .profile = &out,

@@ -1,6 +1,7 @@
 // The findings of a report: its trace is analysed in the same pass that places its samples.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "analysis/document.h"
@@ -11,10 +12,12 @@
 
 namespace xenoscope::cli {
 
+// What is analysed besides: hypercalls, and names of addresses, cost more than a tenth of a report.
+enum class FindingsDetail : uint8_t { kQuick, kHypercalls, kAll };
+
 class FindingsPass {
  public:
-  // `all`: also what costs more than a tenth of a report (hypercalls, names of addresses).
-  FindingsPass(const ProfileOptions& options, bool all);
+  FindingsPass(const ProfileOptions& options, FindingsDetail detail);
   // What the profile's pass is to call. Null if only a part of the time was chosen: the trace is
   // analysed as a whole, and its times say nothing about a part of it.
   correlate::TraceObserver* observer() { return whole_ ? &trace_ : nullptr; }
@@ -29,7 +32,7 @@ class FindingsPass {
 
  private:
   bool whole_;
-  bool all_;
+  FindingsDetail detail_;
   analysis::ObservedTrace trace_;
   std::optional<analysis::Document> document_;
 };

@@ -104,7 +104,7 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
   report::PageTimeline timeline(out, source.symbols(), source.Origin());
   columns.secondary_by = report::PageColumns(columns.by);
   report::AddFilterColumns(filters, columns.secondary_by);
-  FindingsPass findings(request, /*all=*/false);
+  FindingsPass findings(request, FindingsDetail::kQuick);
   XENOSCOPE_RETURN_IF_ERROR(
       source.Profile(request, std::move(columns), out, &timeline, findings.observer()));
   findings.AddTo(source, out);

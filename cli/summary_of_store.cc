@@ -25,6 +25,7 @@ std::string JsonOf(const store::TraceTotals& totals, const analysis::Section& se
                                  {"hosts", totals.hosts()},
                                  {"slices", totals.slices()},
                                  {"traced_slices", totals.traced_slices()},
+                                 {"hypercall_slices", totals.hypercall_slices()},
                                  {"cycles", totals.traced()},
                                  {"cpu_hz", clock.hz}};
   report::AddGroupsJson(section, json);
@@ -73,6 +74,11 @@ absl::Status SummariseStore(const StoreSummaryOptions& options) {
   if (totals.traced_slices() < totals.slices()) {
     text += fmt::format("{} of these slices have a trace; the others are left out below\n",
                         totals.traced_slices());
+  }
+  if (totals.hypercall_slices() < totals.traced_slices()) {
+    text += fmt::format(
+        "hypercalls are those of {} slices: the others were pushed by an older version\n",
+        totals.hypercall_slices());
   }
   analysis::TraceMetadata metadata;
   metadata.clock = clock;

@@ -63,6 +63,12 @@ std::vector<report::TopDomain> DomainsOf(const store::TraceTotals& totals, const
     std::ranges::stable_sort(domain->reasons, std::ranges::greater(),
                              &std::pair<std::string, uint64_t>::second);
   }
+  if (totals.hypercall_slices() < totals.traced_slices()) return out;
+  for (report::TopDomain& domain : out) domain.hypercalls = 0;
+  for (const analysis::MetricRow& row : RowsOf(traces, "hypercalls")) {
+    const auto domain = std::ranges::find(out, row.name, &report::TopDomain::title);
+    if (domain != out.end()) domain->hypercalls = Figure(row, "count");
+  }
   return out;
 }
 

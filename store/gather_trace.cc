@@ -75,6 +75,7 @@ class TraceGatherer {
     AddWaits(section);
     AddExits(FindGroup(section, "exits"), "");
     AddExits(FindGroup(section, "nested_exits"), "nested ");
+    AddHypercalls(section);
   }
 
  private:
@@ -125,6 +126,41 @@ class TraceGatherer {
     }
   }
 
+  // Those of a PV guest are records of their own, others are VM exits.
+  void AddHypercalls(const analysis::Section& section) {
+    if (const analysis::MetricGroup* const calls = FindGroup(section, "hypercalls")) {
+      for (const MetricRow& call : calls->rows) AddPvCall(call);
+    }
+    const analysis::MetricGroup* const exits = FindGroup(section, "exits");
+    if (exits == nullptr) return;
+    for (const MetricRow& reason : exits->rows) {
+      for (const MetricRow& kind : reason.parts) {
+        if (kind.name == "hypercall") AddCallsOfExits(kind);
+      }
+    }
+  }
+
+  void AddPvCall(const MetricRow& call) {
+    uint64_t rest = Figure(call, "count");
+    for (const MetricRow& operation : call.parts) {
+      const uint64_t count = std::min(rest, Figure(operation, "count"));
+      rest -= count;
+      Add(kHypercallFigure, call.name, operation.name, "", count, 0);
+    }
+    Add(kHypercallFigure, call.name, "", "", rest, 0);
+  }
+
+  void AddCallsOfExits(const MetricRow& kind) {
+    uint64_t count = Figure(kind, "count");
+    uint64_t cycles = Figure(kind, "cycles");
+    for (const MetricRow& call : kind.parts) {
+      count -= std::min(count, Figure(call, "count"));
+      cycles -= std::min(cycles, Figure(call, "cycles"));
+      Add(kHypercallFigure, call.name, "", "", Figure(call, "count"), Figure(call, "cycles"));
+    }
+    Add(kHypercallFigure, kOthers, "", "", count, cycles);
+  }
+
   const analysis::Document& document_;
   Dictionary& dictionary_;
   SliceSums& sums_;
@@ -146,6 +182,7 @@ void GatherTrace(const analysis::Document& document, Cycles traced,
     }
   }
   sums.counters.push_back({std::string(kTracedCounter), 1});
+  sums.counters.push_back({std::string(kHypercallsCounter), 1});
   sums.counters.push_back({std::string(kTracedCyclesCounter), static_cast<double>(traced)});
 }
 

@@ -17,12 +17,16 @@ inline constexpr std::string_view kTracedCounter = "traced_slices";
 // That of the lengths of their traces, in cycles.
 inline constexpr std::string_view kTracedCyclesCounter = "traced_cycles";
 
+// The counter of slices with a trace whose hypercalls are there: those of older versions have none.
+inline constexpr std::string_view kHypercallsCounter = "hypercall_slices";
+
 // The most subreasons that an exit reason of a vCPU has; the time of others is one more's.
 inline constexpr size_t kMostExitParts = 16;
 
-// Adds the runstates, waits and VM exits of all vCPUs but the idle ones (analysis::MakeRunstates,
-// MakePreemptions and MakeExitReasons), and their keys to the dictionary. `traced` is the length of
-// the trace; `label` returns how reports name the domain. Names are bounded. O(rows).
+// Adds the runstates, waits, VM exits and hypercalls of all vCPUs but the idle ones
+// (analysis::MakeRunstates, MakePreemptions, MakeExitReasons and MakePvEvents), and their keys to
+// the dictionary. `traced` is the length of the trace; `label` returns how reports name the domain.
+// Names are bounded. O(rows).
 void GatherTrace(const analysis::Document& document, Cycles traced,
                  const std::function<std::string(DomainId)>& label, Dictionary& dictionary,
                  SliceSums& sums);

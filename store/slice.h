@@ -186,8 +186,11 @@ enum TraceFigure : uint8_t {
   kWaitFigure = 1,      // name: why it was runnable; other: the domain that had the pCPU, or ""
   kExitFigure = 2,      // name: "VMEXIT_CPUID"; part: its subreason, or ""
   kFindingFigure = 3,   // name: the rule; other: the domain that it is about, or ""; of no vCPU
+  // name: "vcpu_op"; part: its operation, or "". The time is that of the VM exits that the calls of
+  // an HVM or PVH guest are; Xen's trace has no time of those of a PV guest.
+  kHypercallFigure = 4,
 };
-inline constexpr uint8_t kLastTraceFigure = kFindingFigure;
+inline constexpr uint8_t kLastTraceFigure = kHypercallFigure;
 
 // A number of something that the trace shows of a vCPU, and the time of all of it. Those of a
 // figure are exact and add up.

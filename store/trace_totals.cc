@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "analysis/find_figure.h"
 #include "store/gather_trace.h"
 
 namespace xenoscope::store {
@@ -29,6 +30,8 @@ constexpr GroupInfo kRunstates{"runstates", "Runstates", SectionLevel::kTrace,
 constexpr GroupInfo kWaitedFor{"waited_for", "While runnable, its pCPU ran", SectionLevel::kTrace,
                                GroupLayout::kRanked};
 constexpr GroupInfo kExits{"exits", "Exit reasons", SectionLevel::kTrace, GroupLayout::kRanked};
+constexpr GroupInfo kHypercalls{"hypercalls", "Hypercalls", SectionLevel::kTrace,
+                                GroupLayout::kRanked};
 constexpr GroupInfo kFindings{"findings", "Slices with findings", SectionLevel::kTrace,
                               GroupLayout::kRanked};
 constexpr GroupInfo kLosses{"losses", "Losses", SectionLevel::kTrace};
@@ -56,6 +59,14 @@ std::string SubjectOf(const VcpuKey& vcpu, bool by_vcpu) {
   return by_vcpu ? fmt::format("{} v{}", vcpu.domain, vcpu.number) : vcpu.domain;
 }
 
+// Hypercalls of PV guests have no times: 0 would say that they take none.
+void LeaveOutNoTime(MetricRow& row) {
+  std::erase_if(row.metrics, [&row](const analysis::Metric& metric) {
+    return metric.key == "cycles" && analysis::Figure(row, "cycles") == 0;
+  });
+  for (MetricRow& part : row.parts) LeaveOutNoTime(part);
+}
+
 bool Wants(const std::vector<std::string>& domains, const std::string& domain) {
   return domains.empty() || std::ranges::find(domains, domain) != domains.end();
 }
@@ -63,7 +74,7 @@ bool Wants(const std::vector<std::string>& domains, const std::string& domain) {
 }  // namespace
 
 std::vector<GroupInfo> TraceTotals::Groups() {
-  return {kRunstates, kWaitedFor, kExits, kFindings, kLosses};
+  return {kRunstates, kWaitedFor, kExits, kHypercalls, kFindings, kLosses};
 }
 
 void TraceTotals::Add(const Slice& slice, const Dictionary& dictionary) {
@@ -110,14 +121,14 @@ MetricRow TraceTotals::MetricRowOf(const std::string& name, const Row& row, bool
   MetricRow out{name, {}, {}};
   if (counted) out.Add("count", MetricUnit::kCount, Whole(row.total.count));
   out.Add("cycles", MetricUnit::kCycles, Whole(row.total.cycles));
-  std::vector<std::pair<double, const std::string*>> parts;
+  std::vector<std::pair<const std::string*, const Row*>> parts;
   parts.reserve(row.parts.size());
-  for (const auto& [part, sums] : row.parts) parts.emplace_back(-sums.total.cycles, &part);
-  std::ranges::stable_sort(parts, {}, &std::pair<double, const std::string*>::first);
+  for (const auto& [part, sums] : row.parts) parts.emplace_back(&part, &sums);
+  std::ranges::stable_sort(parts, std::ranges::greater(), [](const auto& part) {
+    return std::pair(part.second->total.cycles, part.second->total.count);
+  });
   out.parts.reserve(parts.size());
-  for (const auto& [cycles, part] : parts) {
-    out.parts.push_back(MetricRowOf(*part, row.parts.at(*part), counted));
-  }
+  for (const auto& [part, sums] : parts) out.parts.push_back(MetricRowOf(*part, *sums, counted));
   return out;
 }
 
@@ -161,6 +172,8 @@ Cycles TraceTotals::traced() const { return CounterOf(kTracedCyclesCounter); }
 
 uint64_t TraceTotals::traced_slices() const { return CounterOf(kTracedCounter); }
 
+uint64_t TraceTotals::hypercall_slices() const { return CounterOf(kHypercallsCounter); }
+
 void TraceTotals::DescribeLosses(analysis::Section& out) const {
   MetricGroup& group = out.AddGroup(kLosses);
   for (const LossCounter& counter : kLossCounters) {
@@ -181,6 +194,10 @@ analysis::Section TraceTotals::Describe(const View& view) const {
   MetricGroup& exits = out.AddGroup(kExits);
   for (const auto& [subject, row] : RowsOf(kExitFigure, view, &Key::name, &Key::part)) {
     exits.rows.push_back(MetricRowOf(subject, row, /*counted=*/true));
+  }
+  MetricGroup& hypercalls = out.AddGroup(kHypercalls);
+  for (const auto& [subject, row] : RowsOf(kHypercallFigure, view, &Key::name, &Key::part)) {
+    LeaveOutNoTime(hypercalls.rows.emplace_back(MetricRowOf(subject, row, /*counted=*/true)));
   }
   DescribeFindings(view, out);
   DescribeLosses(out);

@@ -1,5 +1,5 @@
-// Adds up what slices have of their traces: runstates, who waited for whom, VM exits, findings, and
-// losses. These are counts and times, not estimates.
+// Adds up what slices have of their traces: runstates, who waited for whom, VM exits, hypercalls,
+// findings, and losses. These are counts and times, not estimates.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ class TraceTotals {
     bool by_vcpu = false;                // a row for each vCPU in place of each domain
     std::vector<std::string> domains{};  // only these; empty: all
   };
-  // Returns the groups runstates, waited_for, exits, findings and losses, of which the first three
-  // have a row for each domain. Domains of one name are one. O(sums).
+  // Returns the groups runstates, waited_for, exits, hypercalls, findings and losses, of which the
+  // first four have a row for each domain. Domains of one name are one. O(sums).
   [[nodiscard]] analysis::Section Describe(const View& view) const;
   // Returns the groups' descriptions.
   static std::vector<analysis::GroupInfo> Groups();
@@ -41,6 +41,8 @@ class TraceTotals {
   [[nodiscard]] uint64_t slices() const { return slices_; }
   // The slices whose recordings had a trace.
   [[nodiscard]] uint64_t traced_slices() const;
+  // Those of them that have hypercalls.
+  [[nodiscard]] uint64_t hypercall_slices() const;
   [[nodiscard]] const std::vector<std::string>& hosts() const { return hosts_; }
 
  private:

@@ -30,7 +30,8 @@ FROM sums_4 WHERE kind = 'counter' AND push GLOBAL NOT IN (
   SELECT replaced FROM sums_4 WHERE event = '' AND kind = 'replaced');
 
 -- What the trace of each vCPU shows: counts and times, exact. `figure` is runstate (label: the state), wait (label: why
--- it was runnable; other: the domain that had the pCPU), exit (label and part: reason and subreason) or, of no vCPU,
+-- it was runnable; other: the domain that had the pCPU), exit (label and part: reason and subreason), hypercall (label
+-- and part: its name and operation; seconds are 0 for PV guests) or, of no vCPU,
 -- finding (label: the rule; other: the domain).
 CREATE VIEW IF NOT EXISTS xenoscope_figures AS
 SELECT toDateTime(intDiv(begin_ns, 1000000000)) AS time, begin_ns, event, host, domain, vcpu, toString(figure) AS figure,

@@ -44,7 +44,7 @@ constexpr std::string_view kContextType =
 
 // By TraceFigure.
 constexpr std::string_view kFigureType =
-    "Enum8('runstate' = 0, 'wait' = 1, 'exit' = 2, 'finding' = 3)";
+    "Enum8('runstate' = 0, 'wait' = 1, 'exit' = 2, 'finding' = 3, 'hypercall' = 4)";
 
 constexpr std::array kKeyColumns = {Column{"domain", "String"},
                                     Column{"vcpu", "UInt32"},

@@ -19,9 +19,11 @@
 namespace xenoscope::store {
 namespace {
 
-// The version of the schema, in the file's user_version. Slices of version 3 have no TraceSums, and
-// such a file has no functions: it is read, and becomes version 4 when it is written.
-constexpr int64_t kVersion = 4;
+// The version of the schema, in the file's user_version. Slices of version 4 have no hypercalls;
+// those of version 3 have no TraceSums, and such a file has no functions. Both are read, and become
+// version 5 when they are written.
+constexpr int64_t kVersion = 5;
+constexpr int64_t kVersionOfFunctions = 4;
 constexpr int64_t kOldestVersion = 3;
 constexpr int64_t kApplicationId = 0x58656e6f;  // "Xeno", in the file's header
 
@@ -77,8 +79,10 @@ absl::Status Prepare(const Connection& connection, const std::string& path, Acce
         path, version, kOldestVersion, kVersion);
   }
   if (version == kVersion || access == Access::kRead) return absl::OkStatus();
-  return connection.Run(
-      fmt::format("{}PRAGMA user_version = {}", kTablesOfVersion4, kVersion).c_str());
+  return connection.Run(fmt::format("{}PRAGMA user_version = {}",
+                                    version < kVersionOfFunctions ? kTablesOfVersion4 : "",
+                                    kVersion)
+                            .c_str());
 }
 
 }  // namespace

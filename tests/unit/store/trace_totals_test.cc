@@ -69,7 +69,15 @@ Document Traced(uint64_t scale) {
   MetricRow exit = Counted("VMEXIT_IOIO", 9 * scale, 90 * scale);
   exit.parts = {Counted("io", 8 * scale, 80 * scale), Counted("(no handler)", scale, 10 * scale)};
   exit.parts[0].parts = {Counted("0x84 read", 6 * scale, 70 * scale)};  // the others have no number
-  Group(web, "exits").rows = {exit};
+  MetricRow vmcall = Counted("VMEXIT_VMMCALL", 5 * scale, 50 * scale);
+  vmcall.parts = {Counted("hypercall", 5 * scale, 50 * scale)};
+  vmcall.parts[0].parts = {Counted("vcpu_op", 4 * scale, 45 * scale)};  // one has no number
+  Group(web, "exits").rows = {exit, vmcall};
+  // A PV guest: no times; one of the calls has an operation.
+  MetricRow calls{"sched_op", {}, {}};
+  calls.Add("count", MetricUnit::kCount, 7 * scale);
+  calls.parts = {MetricRow{"yield", {}, {}}.Add("count", MetricUnit::kCount, 6 * scale)};
+  Group(document.domains[1].vcpus[0].section, "hypercalls").rows = {calls};
   return document;
 }
 
@@ -116,14 +124,31 @@ TEST_F(TraceTotalsTest, HasTheFiguresOfTheTrace) {
   EXPECT_EQ(waits->parts[1].name, "not known who ran");
   // All exits, with what has no number of its own.
   const MetricRow* const exits = FindRow(section, "exits", "web");
-  EXPECT_EQ(Figure(*exits, "count"), 9U);
-  EXPECT_EQ(Figure(*exits, "cycles"), 90U);
+  EXPECT_EQ(Figure(*exits, "count"), 14U);
+  EXPECT_EQ(Figure(*exits, "cycles"), 140U);
   std::vector<std::string> parts;
   for (const MetricRow& part : exits->parts.at(0).parts) {
     parts.push_back(
         fmt::format("{} {} {}", part.name, Figure(part, "count"), Figure(part, "cycles")));
   }
-  EXPECT_THAT(parts, ElementsAre("io: 0x84 read 6 70", "(no handler) 1 10", "io 2 10"));
+  EXPECT_THAT(parts, ElementsAre("io: 0x84 read 6 70", "io 2 10", "(no handler) 1 10"));
+  // Hypercalls, whether they are VM exits or not.
+  EXPECT_EQ(totals.hypercall_slices(), 1U);
+  const MetricRow* const calls = FindRow(section, "hypercalls", "web");
+  ASSERT_NE(calls, nullptr);
+  EXPECT_EQ(Figure(*calls, "count"), 5U);
+  ASSERT_EQ(calls->parts.size(), 2U);
+  EXPECT_EQ(calls->parts[0].name, "vcpu_op");
+  EXPECT_EQ(Figure(calls->parts[0], "count"), 4U);
+  EXPECT_EQ(Figure(calls->parts[0], "cycles"), 45U);
+  EXPECT_EQ(calls->parts[1].name, "(others)");
+  const MetricRow* const pv_calls = FindRow(section, "hypercalls", "db");
+  ASSERT_NE(pv_calls, nullptr);
+  ASSERT_EQ(pv_calls->parts.size(), 1U);
+  EXPECT_EQ(Figure(pv_calls->parts[0], "count"), 7U);
+  EXPECT_EQ(pv_calls->parts[0].metrics.size(), 1U);  // no time
+  ASSERT_EQ(pv_calls->parts[0].parts.size(), 1U);
+  EXPECT_EQ(Figure(pv_calls->parts[0].parts[0], "count"), 6U);  // yield
   EXPECT_EQ(Figure(*FindRow(section, "findings", "waits web"), "slices"), 1U);
   EXPECT_EQ(Figure(*FindRow(section, "findings", "losses"), "cycles"), 7U);
   EXPECT_EQ(Figure(*FindRow(section, "losses", "lost_records"), "count"), 11U);
