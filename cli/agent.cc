@@ -28,9 +28,11 @@ void AddAgent(Command program, CommandAction& run) {
       .Range(0, 0x7fef)
       .ValueName("DOMID")
       .ShowDefault();
-  command.AddFlag("--allow-stacks", options->allow_stacks,
-                  "Let recordings of another domain than dom0 have pieces of the stacks of this "
-                  "guest's programs (record --call-graph dwarf); dom0 may have them in any case");
+  command.AddFlag(
+      "--allow-stacks", options->allow_stacks,
+      "Let recordings of another domain than dom0 have pieces of the stacks of this "
+      "guest's programs (record --call-graph dwarf), and other events of its kernel than "
+      "those of threads (record --guest-events); dom0 may have both in any case");
   command.SetFooter(
       "Example:\n"
       "  xenoscope agent                                # in the guest web1, as root\n"

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "sampler/ftrace/event_list.h"
 #include "sampler/perf/perf_source.h"
 #include "sampler/xen/wanted_buffer.h"
 #include "trace/event_mask.h"
@@ -169,6 +170,16 @@ void AddGuestOption(Command command, RecordOptions& options, const std::string& 
   command.AddOption(name, options.guest_files[kind], help).ValueName("DOMAIN=FILE").Repeatable();
 }
 
+// Returns the events of kernels beside those of threads. Throws a usage error.
+std::vector<std::string> ParseGuestEvents(const RecordOptions& options) {
+  if (!options.guest_events.empty() && !options.threads) {
+    ThrowUsageError("--guest-events", "goes with --threads only: its events are of threads");
+  }
+  const absl::Status status = sampler::CheckEventList(options.guest_events);
+  if (!status.ok()) ThrowUsageError("--guest-events", std::string(Message(status)));
+  return options.guest_events;
+}
+
 }  // namespace
 
 sampler::RecordRequest ParseRecordOptions(const RecordOptions& options) {
@@ -176,6 +187,7 @@ sampler::RecordRequest ParseRecordOptions(const RecordOptions& options) {
   if (options.source != kTraceOnly) {
     request.samples = ParseSampling(options);
     request.samples->agent_threads = options.threads;
+    request.samples->agent_kernel_events = options.guest_events;
   } else if (!options.active.empty() || !options.agent_events.empty()) {
     ThrowUsageError(options.active.empty() ? "--agent-event" : "--active",
                     "needs samples, and --source trace takes none; choose another --source");
@@ -185,6 +197,7 @@ sampler::RecordRequest ParseRecordOptions(const RecordOptions& options) {
   }
   request.boost = options.boost;
   request.threads = options.threads;
+  request.kernel_events = ParseGuestEvents(options);
   if (!options.no_trace) {
     request.trace = options.trace;
     request.trace->event_mask = ParseTraceEvents(options.trace.events);
@@ -325,6 +338,14 @@ void AddRecordOptions(Command command, RecordOptions& options) {
                   "Record which thread each vCPU of dom0 and of --active domains runs, by events "
                   "of their kernels' tracing (an instance of ftrace of its own); `xenoscope "
                   "threads` shows them, and `report --by thread` samples in them");
+  command
+      .AddOption("--guest-events", options.guest_events,
+                 "With --threads: record these events of the same kernels, too, by the names of "
+                 "/sys/kernel/tracing/available_events. raw_syscalls: system calls (`xenoscope "
+                 "threads --syscalls`). All of them are in `threads --format trace.dat`")
+      .ValueName("SYSTEM[:EVENT],...")
+      .SplitAt(',')
+      .Repeatable();
   AddGuestOption(command, options, "--guest-kallsyms", SymbolFile::Kind::kKallsyms,
                  "/proc/kallsyms or System.map of a guest's kernel");
   AddGuestOption(command, options, "--guest-vmlinux", SymbolFile::Kind::kVmlinux,

@@ -27,6 +27,7 @@ struct RecordOptions {
   bool no_trace = false;
   bool boost = false;
   bool threads = false;
+  std::vector<std::string> guest_events;
   sampler::TraceRequest trace;
   sampler::SampleRequest samples;
   std::optional<double> drain_ms;

@@ -26,6 +26,7 @@
 #include "report/table/table_json.h"
 #include "report/table/table_text.h"
 #include "report/terminal.h"
+#include "report/threads/syscalls_view.h"
 #include "report/threads/thread_exits_view.h"
 #include "report/threads/threads_view.h"
 #include "trace/probe.h"
@@ -41,6 +42,7 @@ struct ThreadsCommandOptions {
   size_t limit = 40;
   bool culprits = false;
   bool exits = false;
+  bool syscalls = false;
   std::string path;
   std::optional<Instant> from;
   std::optional<Instant> to;
@@ -154,6 +156,11 @@ absl::Status ShowPath(const ThreadsCommandOptions& options, const recording::Rec
   return WriteStdout(shown);
 }
 
+bool HasSystemCalls(const std::vector<guests::ThreadStates>& domains) {
+  return std::ranges::any_of(
+      domains, [](const guests::ThreadStates& domain) { return !domain.SystemCalls().empty(); });
+}
+
 absl::Status ShowThreads(const ThreadsCommandOptions& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const recording::Recording recording,
                              recording::Recording::Open(options.trace.path));
@@ -193,6 +200,13 @@ absl::Status ShowThreads(const ThreadsCommandOptions& options) {
     const trace::Vendor vendor =
         input ? profile::CompleteDialect(input->dialect, input->trace).vendor : trace::Vendor();
     table = report::ThreadExitsTable(domains, name_of, clock, vendor, shown);
+  } else if (options.syscalls) {
+    if (!HasSystemCalls(domains)) {
+      return NotFoundError(
+          "{} has no system calls: record with --threads --guest-events raw_syscalls",
+          recording.path());
+    }
+    table = report::SyscallsTable(domains, name_of, clock, shown);
   } else if (options.culprits) {
     XENOSCOPE_ASSIGN_OR_RETURN(table, report::CulpritsTable(domains, name_of, clock, shown));
   } else {
@@ -224,12 +238,19 @@ void AddThreads(Command program, CommandAction& run) {
                "the trace has no end, with their number")
       .Excludes("--culprits");
   command
+      .AddFlag("--syscalls", options->syscalls,
+               "Instead of all states, show system calls: how many, how long, and what threads did "
+               "meanwhile; of a recording with --guest-events raw_syscalls")
+      .Excludes("--culprits")
+      .Excludes("--exits");
+  command
       .AddOption("--path", options->path,
                  "Instead of all threads, show on what one waited: its critical path. While it "
                  "sleeps, the path is that of the thread that woke it, also in another domain")
       .ValueName("DOMAIN/TID")
       .Excludes("--culprits")
-      .Excludes("--exits");
+      .Excludes("--exits")
+      .Excludes("--syscalls");
   command.AddWordOption(
       "--from",
       [options](const std::string& text) { options->from = ParseInstant("--from", text); },
@@ -252,6 +273,9 @@ void AddThreads(Command program, CommandAction& run) {
       "  xenoscope record --threads -o web.xeno -- sleep 10\n"
       "  xenoscope threads web.xeno --by process\n"
       "  xenoscope threads web.xeno --exits --by container    # hypercalls, page faults, I/O, ...\n"
+      "  xenoscope record --threads --guest-events raw_syscalls -o web.xeno -- sleep 10\n"
+      "  xenoscope threads web.xeno --syscalls --by process    # as perf trace -s, with Xen's "
+      "part\n"
       "  xenoscope threads web.xeno --path web1/1234 --from 2.5 --to 2.6\n"
       "  xenoscope threads web.xeno --format trace.dat -o web; kernelshark web/xen.dat -a "
       "web/web1.dat");
@@ -260,7 +284,8 @@ void AddThreads(Command program, CommandAction& run) {
       ThrowUsageError(options->from ? "--from" : "--to", "goes with --path only");
     }
     const bool is_export = options->format == kTraceDat;
-    if (is_export && (options->culprits || options->exits || !options->path.empty())) {
+    if (is_export &&
+        (options->culprits || options->exits || options->syscalls || !options->path.empty())) {
       ThrowUsageError("--format", "trace.dat has all events, and no table");
     }
     if (is_export == options->output.empty()) {

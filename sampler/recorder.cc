@@ -309,8 +309,9 @@ absl::Status Recorder::PrepareSampling(const SampleRequest& samples) {
 }
 
 absl::Status Recorder::PrepareThreads() {
-  absl::StatusOr<std::unique_ptr<FtraceSource>> source = FtraceSource::Open(
-      {.behalf_of = FindBehalfByXenstore()}, ReadTsc, [] { return ReadRunningThreads(); });
+  absl::StatusOr<std::unique_ptr<FtraceSource>> source =
+      FtraceSource::Open({.behalf_of = FindBehalfByXenstore(), .events = request_.kernel_events},
+                         ReadTsc, [] { return ReadRunningThreads(); });
   if (!source.ok()) return InContext(source.status(), "--threads");
   AddSource(*std::move(source));
   return absl::OkStatus();

@@ -301,6 +301,7 @@ AgentRequest AgentsFor(const SampleRequest& request) {
   agents.how.stack_bytes = request.stack_bytes;
   agents.how.branch_records = request.branch_records;
   agents.how.threads = request.agent_threads;
+  agents.how.kernel_events = request.agent_kernel_events;
   if (request.agent_bytes) agents.limits.bytes = *request.agent_bytes;
   return agents;
 }

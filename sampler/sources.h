@@ -45,7 +45,9 @@ struct SampleRequest {
   std::vector<std::string> agent_events;
   std::optional<uint64_t> agent_bytes;  // limit of bytes that an agent may send; nothing: 1 GiB
   agent::GuestSource agent_source = agent::GuestSource::kPerf;
-  bool agent_threads = false;  // whether agents record the threads of their guests
+  bool agent_threads = false;  // whether agents record the threads of their guests,
+  // and with them these events of their kernels (sampler/ftrace/event_list.h)
+  std::vector<std::string> agent_kernel_events;
 };
 
 // Returns whether a domain that is created during sampling is to be sampled, if a source can do so.

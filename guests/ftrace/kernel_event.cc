@@ -84,6 +84,8 @@ const EventDecoder::Names* EventDecoder::Names::Find(std::string_view event) {
             .kind = Kind::kInitcallFinish,
             .state = "ret",
             .number = "func"},
+      Names{.event = "sys_enter", .kind = Kind::kSyscallEnter, .number = "id"},
+      Names{.event = "sys_exit", .kind = Kind::kSyscallExit, .state = "ret", .number = "id"},
   };
   static_assert(kAll.size() == kKernelEventKinds);
   const auto* const found = std::ranges::find(kAll, event, &Names::event);

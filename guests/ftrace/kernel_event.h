@@ -34,9 +34,11 @@ enum class KernelEventKind : uint8_t {
   kCgroupTransfer,  // cgroup_transfer_tasks
   kInitcallLevel,   // initcall_level
   kInitcallStart,   // initcall_start
-  kInitcallFinish   // initcall_finish
+  kInitcallFinish,  // initcall_finish
+  kSyscallEnter,    // raw_syscalls:sys_enter
+  kSyscallExit      // raw_syscalls:sys_exit
 };
-inline constexpr size_t kKernelEventKinds = 20;
+inline constexpr size_t kKernelEventKinds = 22;
 
 // A decoded event. Texts point into the page. What a kind does not have is 0 or empty. Threads are
 // numbered as the guest's own scheduler does (its first pid namespace); 0: the idle thread.
@@ -48,12 +50,12 @@ struct KernelEvent {
   // kCgroupAttach: it moves.
   uint32_t thread = 0;
   uint32_t next = 0;  // kSwitch: the thread that runs now
-  // kSwitch: what becomes of `thread` (see IsRunnable); kInitcallFinish: what the function
-  // returned.
+  // kSwitch: what becomes of `thread` (see IsRunnable); kInitcallFinish, kSyscallExit: what the
+  // function or the call returned.
   uint64_t state = 0;
   // Interrupts: the vector; kFork: the parent; kMigrate, kWaking, kWakeupNew: the CPU where it is
   // to run; kNewTask: flags of clone(2); cgroups: the number of the group; kInitcallStart,
-  // kInitcallFinish: the address of the function.
+  // kInitcallFinish: the address of the function; system calls: their number.
   uint64_t number = 0;
   // The thread's name; kSwitch: that of `next`; kRename: the new one; kExec: the program's file;
   // kIrqEntry: the handler's name; kInitcallLevel: that of the level.

@@ -115,6 +115,10 @@ void ThreadStates::Take(const VcpuState& state) {
     case KernelEventKind::kSoftirqExit:
       OnInterrupt(cursor.cpu(), event.kind);
       break;
+    case KernelEventKind::kSyscallEnter:
+    case KernelEventKind::kSyscallExit:
+      OnSyscall(cursor.cpu(), event, state, at);
+      break;
     case KernelEventKind::kCgroupAttach:
     case KernelEventKind::kCgroupTransfer: {
       const size_t process = threads_[ThreadOf(event.thread)].process;
@@ -351,6 +355,20 @@ void ThreadStates::OnInterrupt(uint32_t cpu, KernelEventKind kind) {
   if (kind == KernelEventKind::kSoftirqExit) vcpu.in_softirq = false;
 }
 
+void ThreadStates::OnSyscall(uint32_t cpu, const KernelEvent& event, const VcpuState& state,
+                             Tsc at) {
+  Charge(cpu, at, state);
+  const size_t thread = OnCpu(cpu, event.current);
+  // Times of a thread that runs elsewhere, as events before said, are not of this instant; such a
+  // call is cut.
+  const StateTimes& so_far = threads_[thread].times;
+  if (event.kind == KernelEventKind::kSyscallEnter) {
+    syscalls_.Enter(thread, event.number, losses_, at, so_far);
+  } else {
+    syscalls_.Return(thread, event.number, event.state, losses_, at, so_far);
+  }
+}
+
 void ThreadStates::OnRename(const KernelEvent& event) {
   GuestThread& thread = threads_[ThreadOf(event.thread)];
   thread.name = event.name.substr(0, kMaxName);
@@ -383,7 +401,23 @@ absl::Status ThreadStates::Finish() {
                          on_threads, on_vcpus);
   }
   xen_times_.Finish();
+  syscalls_.Finish();
+  XENOSCOPE_RETURN_IF_ERROR(CheckSyscalls());
   return CheckInXen();
+}
+
+absl::Status ThreadStates::CheckSyscalls() const {
+  std::vector<StateTimes> sums(threads_.size());
+  for (const Syscall& call : syscalls_.All()) {
+    StateTimes& sum = sums[call.thread];
+    for (size_t state = 0; state < kThreadStates; ++state) {
+      sum[state] += call.times[state];
+      if (sum[state] <= threads_[call.thread].times[state]) continue;
+      return InternalError("{}: the thread {} was in system calls for longer than it lived",
+                           ToString(domain()), threads_[call.thread].tid);
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ThreadStates::CheckInXen() const {

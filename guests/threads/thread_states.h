@@ -9,7 +9,6 @@
 // What a vCPU does is told from outside (OnVcpuState), in the same order of time.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -26,29 +25,12 @@
 #include "guests/ftrace/kernel_event.h"
 #include "guests/ftrace/kernel_trace.h"
 #include "guests/threads/culprits.h"
+#include "guests/threads/state_times.h"
+#include "guests/threads/syscalls.h"
 #include "guests/threads/thread_observer.h"
 #include "guests/threads/xen_times.h"
 
 namespace xenoscope::guests {
-
-// The first six are of a thread that its kernel has put on a vCPU.
-enum class ThreadState : uint8_t {
-  kGuest,            // the vCPU runs, and executes the guest
-  kXen,              // the vCPU runs, and executes Xen
-  kStolen,           // the vCPU waits for a pCPU
-  kHalted,           // the vCPU is blocked in Xen; of the idle thread: nothing is to be done
-  kUntraced,         // Xen's trace does not say what the vCPU does
-  kVcpuLost,         // records of Xen's trace were lost
-  kWoken,            // in the guest's run queue since it was woken
-  kPreempted,        // in the guest's run queue since another thread took its place
-  kSleeping,         // waits for something, and a signal can wake it
-  kUninterruptible,  // waits for something, such as a disk, and no signal wakes it
-  kLost,             // events of the kernel were lost
-};
-inline constexpr size_t kThreadStates = 11;
-[[nodiscard]] constexpr bool IsOnVcpu(ThreadState state) { return state <= ThreadState::kVcpuLost; }
-
-using StateTimes = std::array<Cycles, kThreadStates>;  // by ThreadState
 
 struct GuestProcess {
   uint32_t pid = 0;  // 0: not known
@@ -118,8 +100,8 @@ class ThreadStates {
   void OnEntry(uint32_t cpu, const XenReason& reason);
 
   // Ends everything at the time of the last event. Errors (Internal): on a vCPU the threads' times
-  // and what was lost are not its window, the threads' sum is not that of the vCPUs, or a thread's
-  // times by reason are not its time in Xen.
+  // and what was lost are not its window, the threads' sum is not that of the vCPUs, a thread's
+  // times by reason are not its time in Xen, or it was in system calls for more than its time.
   absl::Status Finish();
 
   [[nodiscard]] DomainId domain() const { return trace_->domain(); }
@@ -132,6 +114,8 @@ class ThreadStates {
   // Returns what Xen did for threads: their kXen by reason, and a PV guest's entries. O(result log
   // result).
   [[nodiscard]] std::vector<XenTime> InXen() const { return xen_times_.All(); }
+  // Returns the system calls of threads, if their events were recorded. O(result log result).
+  [[nodiscard]] std::vector<Syscall> SystemCalls() const { return syscalls_.All(); }
   // Returns the thread on the CPU after the last event, if it is known: an index.
   [[nodiscard]] std::optional<size_t> ThreadOn(uint32_t cpu) const {
     const size_t thread = cpu < vcpu_tracks_.size() ? vcpu_tracks_[cpu].thread : kNone;
@@ -199,6 +183,9 @@ class ThreadStates {
   void OnNewTask(const KernelEvent& event, Tsc at);
   void OnInterrupt(uint32_t cpu, KernelEventKind kind);
   void OnRename(const KernelEvent& event);
+  void OnSyscall(uint32_t cpu, const KernelEvent& event, const VcpuState& state, Tsc at);
+  // Checks that threads' times in system calls are not more than their times.
+  [[nodiscard]] absl::Status CheckSyscalls() const;
   // Checks that the threads' times in Xen are those by reason.
   [[nodiscard]] absl::Status CheckInXen() const;
 
@@ -213,6 +200,7 @@ class ThreadStates {
   absl::flat_hash_map<uint32_t, size_t> process_of_;
   WaitSums waits_;
   XenTimes xen_times_;
+  Syscalls syscalls_;
   std::vector<VcpuHistory> histories_;  // by CPU
   std::vector<size_t> idle_;            // thread of each CPU
   std::vector<GuestVcpu> vcpus_;

@@ -18,12 +18,6 @@ namespace {
 using guests::StateTimes;
 using guests::ThreadState;
 
-struct StateColumn {
-  ThreadState state;
-  const char* key;
-  const char* title;
-};
-
 constexpr std::array<StateColumn, guests::kThreadStates> kStates{{
     {ThreadState::kGuest, "guest_s", "guest"},
     {ThreadState::kXen, "xen_s", "in Xen"},
@@ -201,6 +195,8 @@ absl::Status AddWaits(const guests::ThreadStates& domain,
 }
 
 }  // namespace
+
+std::span<const StateColumn> StateColumns() { return kStates; }
 
 const char* StateTitle(ThreadState state) {
   return std::ranges::find(kStates, state, &StateColumn::state)->title;

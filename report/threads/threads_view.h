@@ -20,6 +20,15 @@ enum class ThreadsBy : uint8_t { kThread, kProcess, kContainer, kDomain };
 // "stolen": what tables call the state.
 [[nodiscard]] const char* StateTitle(guests::ThreadState state);
 
+// A column of the time in a state.
+struct StateColumn {
+  guests::ThreadState state;
+  const char* key;
+  const char* title;
+};
+// Returns them, as tables have them.
+[[nodiscard]] std::span<const StateColumn> StateColumns();
+
 struct ThreadsOptions {
   ThreadsBy by = ThreadsBy::kThread;
   // For text: columns in which nothing is are left out, and there are footers.

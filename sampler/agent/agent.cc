@@ -81,7 +81,8 @@ absl::StatusOr<std::unique_ptr<Source>> OpenGuestSource(const agent::Prepare& ho
   XENOSCOPE_ASSIGN_OR_RETURN(std::unique_ptr<Source> samples,
                              OpenSamples(how, allow_stacks, tsc_hz));
   if (!how.threads) return samples;
-  auto threads = FtraceSource::Open({}, ReadTsc, [] { return ReadRunningThreads(); });
+  auto threads = FtraceSource::Open({.events = how.kernel_events, .may_have_events = allow_stacks},
+                                    ReadTsc, [] { return ReadRunningThreads(); });
   if (!threads.ok()) return InContext(threads.status(), "threads");
   return std::make_unique<SourceWithThreads>(std::move(samples), *std::move(threads));
 }

@@ -114,6 +114,7 @@ void Put(PayloadWriter& writer, const Prepare& prepare) {
   writer.Flag(prepare.branch_records);
   writer.Number(prepare.all_stack_bytes);
   writer.Flag(prepare.threads);
+  writer.Texts(prepare.kernel_events);
 }
 void Put(PayloadWriter& writer, const Prepared& prepared) { writer.Rest(AsBytes(prepared.info)); }
 void Put(PayloadWriter& /*pen*/, const Start& /*start*/) {}
@@ -176,7 +177,10 @@ void Get(PayloadReader& reader, Prepare& prepare) {
   prepare.branch_records = reader.Flag();
   prepare.all_stack_bytes = reader.Number<uint64_t>();
   // Those before 1.5 do not send this.
-  if (!reader.AtEnd()) prepare.threads = reader.Flag();
+  if (reader.AtEnd()) return;
+  prepare.threads = reader.Flag();
+  // Those before 1.7 do not send these.
+  if (!reader.AtEnd()) prepare.kernel_events = reader.Texts();
 }
 void Get(PayloadReader& reader, Prepared& prepared) { prepared.info = AsText(reader.Rest()); }
 void Get(PayloadReader& /*eye*/, Start& /*start*/) {}

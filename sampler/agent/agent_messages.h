@@ -21,7 +21,7 @@ namespace xenoscope::sampler::agent {
 
 inline constexpr uint16_t kMajor = 1;  // major version, which must be the same on both sides
 // Minor version; newer ones add kinds, and fields at the end of payloads.
-inline constexpr uint16_t kMinor = 6;
+inline constexpr uint16_t kMinor = 7;
 inline constexpr uint16_t kFirstMinorWithCounts = 3;  // the first one with Count and Counts
 // The first one whose Prepare says how callers in user mode are found.
 inline constexpr uint16_t kFirstMinorWithStacks = 4;
@@ -29,6 +29,8 @@ inline constexpr uint16_t kFirstMinorWithStacks = 4;
 inline constexpr uint16_t kFirstMinorWithThreads = 5;
 // The first one with FileKind::kBootTrace.
 inline constexpr uint16_t kFirstMinorWithBootTrace = 6;
+// The first one whose Prepare has other events of the guest's kernel.
+inline constexpr uint16_t kFirstMinorWithKernelEvents = 7;
 inline constexpr size_t kFrameHeader = 20;
 inline constexpr size_t kMaxPayload = size_t{64} * 1024;
 inline constexpr size_t kMaxText = 256;   // limit of a name, in bytes
@@ -73,10 +75,13 @@ struct Prepare {
   uint64_t all_stack_bytes = 0;  // limit of what all stacks take, compressed
   // Since 1.5: whether the agent sends its kernel's events of threads, too.
   bool threads = false;
+  // Since 1.7: the kernel's events that come with those of threads (sampler/ftrace/event_list.h).
+  std::vector<std::string> kernel_events{};
   bool operator==(const Prepare&) const = default;
 };
 struct Prepared {
-  // recording.json with the keys sources and events, and kernel_traces if threads will come.
+  // recording.json with the keys sources and events, and kernel_traces if threads will come. Since
+  // 1.7 the source's problems say which of Prepare's kernel_events will not come, and why.
   std::string info;
   bool operator==(const Prepared&) const = default;
 };

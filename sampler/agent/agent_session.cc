@@ -10,6 +10,7 @@
 #include "recording/info_json.h"
 #include "recording/sample_format.h"
 #include "recording/sample_reader.h"
+#include "sampler/ftrace/event_list.h"
 
 namespace xenoscope::sampler::agent {
 namespace {
@@ -127,6 +128,7 @@ absl::Status Session::Prepare(const agent::Prepare& how) {
   }
   // Without one rate, there is no host time of the guest's events.
   asked.threads = asked.threads && clock_.Error() && hello_.minor >= kFirstMinorWithThreads;
+  if (!asked.threads || hello_.minor < kFirstMinorWithKernelEvents) asked.kernel_events.clear();
   asked_stack_bytes_ = asked.stack_bytes;
   asked_threads_ = asked.threads;
   link_.Queue(asked);
@@ -274,6 +276,13 @@ absl::Status Session::TakePrepared(const Prepared& prepared) {
     stacks_.emplace(stack_bytes_, limits_.pending_stack_bytes);
   }
   threads_ = asked_threads_ && !info->kernel_traces.empty();
+  for (const recording::SourceInfo& source : info->sources) {
+    for (const std::string& problem : source.problems) {
+      if (threads_ && notes_.size() < kMaxListedEvents) {
+        notes_.push_back(Printable(problem, kMaxText));
+      }
+    }
+  }
   prepared_ = true;
   return absl::OkStatus();
 }

@@ -115,6 +115,8 @@ class Session {
   [[nodiscard]] uint32_t stack_bytes() const { return stack_bytes_; }
   // Whether the agent sends its kernel's events of threads, once it is ready.
   [[nodiscard]] bool threads() const { return threads_; }
+  // Returns which events of its kernel the agent does not send, and why, once it is ready.
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   // Returns the accounts of its kernel's trace, by the guest's own counts.
   [[nodiscard]] const std::vector<recording::KernelTraceInfo>& kernel_traces() const {
     return kernel_traces_;
@@ -228,6 +230,7 @@ class Session {
   std::map<VcpuId, ReceivedCounts> received_counts_;
   Refused refused_;
   bool threads_ = false;
+  std::vector<std::string> notes_;
   bool asked_threads_ = false;
   std::vector<recording::ClockAnswer> answers_;  // those until sampling started
   std::vector<recording::KernelTraceInfo> kernel_traces_;

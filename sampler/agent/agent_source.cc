@@ -70,6 +70,7 @@ std::vector<agent::Prepare> PrepareFallbacks(const agent::Prepare& wanted) {
   way.source = GuestSource::kPerf;
   if (way != wanted) ways.push_back(way);
   way.threads = false;
+  way.kernel_events.clear();
   if (way != ways.back()) ways.push_back(way);
   way.branch_records = false;
   if (way != ways.back()) ways.push_back(way);
@@ -108,6 +109,17 @@ std::string NoteOnThreads(const Session& session) {
   return session.clock().Error() ? "its agent sends no threads"
                                  : "its threads are not recorded, as its clock runs at another "
                                    "rate than the host's";
+}
+
+// Returns which events of its kernel an agent does not send though they were asked for, and why.
+std::vector<std::string> NotesOnKernelEvents(const Session& session, const agent::Prepare& how) {
+  if (!session.threads() || how.kernel_events.empty() ||
+      session.hello().minor >= agent::kFirstMinorWithKernelEvents) {
+    return session.notes();
+  }
+  return {fmt::format(
+      "its agent, {}, is too old for --guest-events: use this xenoscope in the guest, too",
+      session.hello().program)};
 }
 
 // Returns why an agent sends no trace of its guest's boot though it was asked for.
@@ -215,6 +227,9 @@ absl::StatusOr<std::unique_ptr<AgentSource>> AgentSource::Open(const recording::
   if (request.how.threads && note.empty() && !source->session_->threads()) {
     source->notes_.push_back(
         fmt::format("{}: {}", source->Name(), NoteOnThreads(*source->session_)));
+  }
+  for (const std::string& of_agent : NotesOnKernelEvents(*source->session_, request.how)) {
+    source->notes_.push_back(fmt::format("{}: {}", source->Name(), of_agent));
   }
   if (const std::string callers = NoteOnCallers(*source->session_, request.how); !callers.empty()) {
     source->notes_.push_back(fmt::format("{}: {}", source->Name(), callers));

@@ -17,11 +17,16 @@ namespace xenoscope::sampler {
 
 class SourceWithThreads final : public Source {
  public:
-  // What it says of itself is what `samples` says; `threads` adds its accounts.
+  // What it says of itself is what `samples` says; `threads` adds its accounts, and its notes as
+  // problems.
   SourceWithThreads(std::unique_ptr<Source> samples, std::unique_ptr<Source> threads)
       : samples_(std::move(samples)), threads_(std::move(threads)) {}
 
-  [[nodiscard]] recording::SourceInfo Info() const override { return samples_->Info(); }
+  [[nodiscard]] recording::SourceInfo Info() const override {
+    recording::SourceInfo info = samples_->Info();
+    info.problems = threads_->Notes();
+    return info;
+  }
   [[nodiscard]] std::vector<recording::EventInfo> Events() const override {
     return samples_->Events();
   }

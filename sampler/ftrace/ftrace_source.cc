@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "sampler/ftrace/event_list.h"
 
 namespace xenoscope::sampler {
 namespace {
@@ -71,10 +72,12 @@ absl::StatusOr<std::unique_ptr<FtraceSource>> FtraceSource::Open(
     return PreconditionError(
         "tracefs is not mounted, or not for this user: mount -t tracefs none /sys/kernel/tracing");
   }
+  XENOSCOPE_RETURN_IF_ERROR(CheckEventList(request.events));
   XENOSCOPE_ASSIGN_OR_RETURN(TraceInstance instance,
                              TraceInstance::Create(*root, kInstance, request.buffer_kb));
   std::unique_ptr<FtraceSource> source(
       new FtraceSource(request, std::move(instance), std::move(read_tsc), std::move(running)));
+  source->ChooseEvents();
   for (const uint32_t number : source->instance_->cpus()) {
     XENOSCOPE_ASSIGN_OR_RETURN(File pages, source->instance_->OpenPages(number));
     source->cpus_.push_back({.number = number, .pages = std::move(pages)});
@@ -91,11 +94,31 @@ recording::SourceInfo FtraceSource::Info() const {
   return info;
 }
 
+void FtraceSource::ChooseEvents() {
+  std::vector<std::string>& events = request_.events;
+  if (!events.empty() && !request_.may_have_events) {
+    notes_.emplace_back(
+        "only its events of threads are recorded, as its owner has not allowed others (xenoscope "
+        "agent --allow-stacks)");
+    events.clear();
+  }
+  std::erase_if(events, [this](const std::string& event) {
+    const bool has = instance_->Has(event);
+    if (!has) {
+      notes_.push_back(fmt::format("--guest-events: the kernel has no event {}", event));
+    }
+    return !has;
+  });
+}
+
 absl::Status FtraceSource::EnableEvents() {
   for (const char* const event : kNeeded) XENOSCOPE_RETURN_IF_ERROR(instance_->Enable(event));
   for (const char* const event : kWanted) {
     const absl::Status status = instance_->Enable(event);
     if (!absl::IsNotFound(status)) XENOSCOPE_RETURN_IF_ERROR(status);
+  }
+  for (const std::string& event : request_.events) {
+    XENOSCOPE_RETURN_IF_ERROR(instance_->Enable(event));
   }
   return absl::OkStatus();
 }

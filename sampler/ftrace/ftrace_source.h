@@ -28,6 +28,10 @@ struct FtraceRequest {
   uint32_t buffer_kb = 4096;  // size of each CPU's buffer
   std::chrono::nanoseconds drain_interval = std::chrono::milliseconds(100);
   BehalfOf behalf_of{};
+  // Events beside those of threads (sampler/ftrace/event_list.h), and whether the owner of this
+  // Linux lets them be recorded.
+  std::vector<std::string> events{};
+  bool may_have_events = true;
 };
 
 // Adds the threads that exist when recording begins, and their processes' cgroups.
@@ -42,8 +46,9 @@ class FtraceSource final : public Source {
   static constexpr const char* kInstance = "xenoscope";
 
   // `read_tsc` returns the TSC, `running` the threads that exist when sampling starts. Errors:
-  // FailedPrecondition: tracefs is not mounted; those of TraceInstance; NotFound: this kernel lacks
-  // sched_switch or sched_waking. Other events are left out where it lacks them, and noted.
+  // FailedPrecondition: tracefs is not mounted; those of CheckEventList and TraceInstance. Start:
+  // NotFound: this kernel lacks sched_switch or sched_waking. Other events are left out where it
+  // lacks them; those of the request are noted.
   static absl::StatusOr<std::unique_ptr<FtraceSource>> Open(
       const FtraceRequest& request, std::function<Tsc()> read_tsc,
       std::function<std::vector<RunningThread>()> running);
@@ -56,6 +61,7 @@ class FtraceSource final : public Source {
   [[nodiscard]] recording::Role RoleOf(DomainId /*domain*/) const override {
     return recording::Role::kNone;
   }
+  [[nodiscard]] std::vector<std::string> Notes() const override { return notes_; }
   absl::Status Start() override;
   [[nodiscard]] std::chrono::steady_clock::time_point Due() const override { return timer_.due(); }
   absl::Status Collect(recording::SampleWriter& writer) override;
@@ -83,6 +89,8 @@ class FtraceSource final : public Source {
         running_(std::move(running)),
         timer_(request.drain_interval) {}
 
+  // Leaves out the events of the request that are not to be had, and notes why.
+  void ChooseEvents();
   absl::Status EnableEvents();
   // Writes the threads that exist.
   void WriteRunning(recording::SampleWriter& writer);

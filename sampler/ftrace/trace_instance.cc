@@ -15,6 +15,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "base/error.h"
+#include "sampler/ftrace/event_list.h"
 #include "sampler/small_file.h"
 
 namespace xenoscope::sampler {
@@ -121,15 +122,17 @@ absl::Status TraceInstance::Write(const std::string& file, std::string_view text
   return error == 0 ? absl::OkStatus() : ErrnoError(error, "cannot write {} into {}", text, path);
 }
 
+std::string TraceInstance::EnableFile(const std::string& event) {
+  return fmt::format("events/{}/enable", EventDirectory(event));
+}
+
+bool TraceInstance::Has(const std::string& event) const {
+  return access(fmt::format("{}/{}", path_, EnableFile(event)).c_str(), F_OK) == 0;
+}
+
 absl::Status TraceInstance::Enable(const std::string& event) {
-  std::string directory = event;
-  std::ranges::replace(directory, ':', '/');
-  if (directory.ends_with("/*")) directory.resize(directory.size() - 2);
-  const std::string file = fmt::format("events/{}/enable", directory);
-  if (event.find("..") != std::string::npos || access((path_ + "/" + file).c_str(), F_OK) != 0) {
-    return NotFoundError("this Linux has no event {}", event);
-  }
-  return Write(file, "1");
+  if (!Has(event)) return NotFoundError("this Linux has no event {}", event);
+  return Write(EnableFile(event), "1");
 }
 
 absl::Status TraceInstance::TurnOff() { return Write("tracing_on", "0"); }

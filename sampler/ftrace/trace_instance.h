@@ -42,8 +42,11 @@ class TraceInstance {
   // Removes the instance with its buffers, if Create made it.
   ~TraceInstance();
 
-  // Turns on the event "SYSTEM:EVENT", or all of "SYSTEM:*". NotFound: this kernel has none.
+  // Turns on the event "SYSTEM:EVENT", or all of "SYSTEM:*" or "SYSTEM"
+  // (sampler/ftrace/event_list.h checks such names). NotFound: this kernel has none.
   [[nodiscard]] absl::Status Enable(const std::string& event);
+  // Returns whether this kernel has the event, or any of a system.
+  [[nodiscard]] bool Has(const std::string& event) const;
   [[nodiscard]] absl::Status TurnOff();
 
   // Returns the formats of pages and of the events that are on, as guests/ftrace/formats.h reads
@@ -61,6 +64,7 @@ class TraceInstance {
  private:
   TraceInstance(std::string root, std::string path)
       : root_(std::move(root)), path_(std::move(path)) {}
+  [[nodiscard]] static std::string EnableFile(const std::string& event);
   [[nodiscard]] absl::Status Write(const std::string& file, std::string_view text) const;
   absl::Status FindPages();
 

@@ -19,6 +19,8 @@ namespace xenoscope::guests {
 inline constexpr uint16_t kSwitchId = 300;
 inline constexpr uint16_t kWakingId = 301;
 inline constexpr uint16_t kMigrateId = 302;
+inline constexpr uint16_t kSyscallEnterId = 303;
+inline constexpr uint16_t kSyscallExitId = 304;
 // The state in sched_switch of a thread that sleeps and can be interrupted.
 inline constexpr uint64_t kSleep = 1;
 
@@ -69,7 +71,28 @@ inline constexpr std::string_view kSwitchFormats =
     "\tfield:int dest_cpu;\toffset:12;\tsize:4;\tsigned:1;\n"
     "\tfield:char comm[16];\toffset:16;\tsize:16;\tsigned:0;\n"
     "\n"
-    "print fmt: \"pid=%d\", REC->pid\n";
+    "print fmt: \"pid=%d\", REC->pid\n"
+    "# raw_syscalls/sys_enter\n"
+    "name: sys_enter\n"
+    "ID: 303\n"
+    "format:\n"
+    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+    "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+    "\n"
+    "\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n"
+    "\n"
+    "print fmt: \"NR %ld\", REC->id\n"
+    "# raw_syscalls/sys_exit\n"
+    "name: sys_exit\n"
+    "ID: 304\n"
+    "format:\n"
+    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+    "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+    "\n"
+    "\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n"
+    "\tfield:long ret;\toffset:16;\tsize:8;\tsigned:1;\n"
+    "\n"
+    "print fmt: \"NR %ld = %ld\", REC->id, REC->ret\n";
 
 // A sub-buffer in the making.
 class PageBuilder {
@@ -133,6 +156,22 @@ class PageBuilder {
     Store(data, 4, current);
     Store(data, 8, thread);
     Store(data, 12, cpu);
+    return Event(delta, data);
+  }
+
+  PageBuilder& SyscallEnter(uint32_t delta, uint32_t current, uint64_t number) {
+    std::vector<std::byte> data(16);
+    Store(data, 0, kSyscallEnterId);
+    Store(data, 4, current);
+    Store(data, 8, number);
+    return Event(delta, data);
+  }
+  PageBuilder& SyscallExit(uint32_t delta, uint32_t current, uint64_t number, int64_t result) {
+    std::vector<std::byte> data(24);
+    Store(data, 0, kSyscallExitId);
+    Store(data, 4, current);
+    Store(data, 8, number);
+    Store(data, 16, result);
     return Event(delta, data);
   }
 

@@ -19,30 +19,31 @@ std::vector<std::byte> SomeBytes(size_t count) {
 }
 
 std::vector<AnyMessage> OneOfEach() {
-  return {Hello{.major = 1,
-                .minor = 7,
-                .vcpus = 4,
-                .tsc_hz = 2'300'000'000,
-                .tsc_native = true,
-                .program = "xenoscope 0.1.0",
-                .kernel = "6.1.0"},
-          Ping{3},
-          Pong{3, 0xfedcba9876543210},
-          Prepare{{"cycles:u", "instructions:1000"}, true, GuestSource::kXenoprof},
-          Prepare{{}, true, GuestSource::kPerf, 8192, true, uint64_t{1} << 40, true},
-          Prepared{"{}"},
-          Start{},
-          Samples{SomeBytes(300)},
-          Stop{},
-          Account{"{}", true},
-          Want{FileKind::kModules},
-          FilePart{FileKind::kKallsyms, false, SomeBytes(5)},
-          Failed{"no such event"},
-          Bye{},
-          Enlist{},
-          Enlisted{true},
-          Count{{"{cycles,instructions}", "page-faults"}},
-          Counts{true, {"", "no counter"}, {{1, 3, 7, 100, 50}, {0, 0, 1ULL << 63, 2, 1}}}};
+  return {
+      Hello{.major = 1,
+            .minor = 7,
+            .vcpus = 4,
+            .tsc_hz = 2'300'000'000,
+            .tsc_native = true,
+            .program = "xenoscope 0.1.0",
+            .kernel = "6.1.0"},
+      Ping{3},
+      Pong{3, 0xfedcba9876543210},
+      Prepare{{"cycles:u", "instructions:1000"}, true, GuestSource::kXenoprof},
+      Prepare{{}, true, GuestSource::kPerf, 8192, true, uint64_t{1} << 40, true, {"irq", "a:b"}},
+      Prepared{"{}"},
+      Start{},
+      Samples{SomeBytes(300)},
+      Stop{},
+      Account{"{}", true},
+      Want{FileKind::kModules},
+      FilePart{FileKind::kKallsyms, false, SomeBytes(5)},
+      Failed{"no such event"},
+      Bye{},
+      Enlist{},
+      Enlisted{true},
+      Count{{"{cycles,instructions}", "page-faults"}},
+      Counts{true, {"", "no counter"}, {{1, 3, 7, 100, 50}, {0, 0, 1ULL << 63, 2, 1}}}};
 }
 
 // Returns what a reader makes of bytes that come `step` at a time.
@@ -103,22 +104,28 @@ TEST(AgentMessages, HelloHasDocumentedBytes) {
   EXPECT_EQ(AsText(Bytes(frame).first(4)), "XSAG");
 }
 
-// Version 1.5 added threads, 1.4 the pieces of stacks and branch records, 1.1 the source.
+// Version 1.7 added the kernel's events, 1.5 threads, 1.4 the pieces of stacks and branch
+// records, 1.1 the source.
 TEST(AgentMessages, PrepareOfOlderVersionsHasDefaults) {
   const auto frame = Encode(Prepare{{"cycles"}, true, GuestSource::kXenoprof, 8192, true, 7, true});
   const Bytes payload = Bytes(frame).subspan(kFrameHeader);
-  const auto of_1_4 = EncodeFrame(4, payload.first(payload.size() - 1));
+  constexpr size_t kSince7 = sizeof(uint16_t);
+  const auto of_1_6 = EncodeFrame(4, payload.first(payload.size() - kSince7));
+  EXPECT_EQ(Read(of_1_6, of_1_6.size()),
+            std::vector<AnyMessage>(
+                {Prepare{{"cycles"}, true, GuestSource::kXenoprof, 8192, true, 7, true}}));
+  const auto of_1_4 = EncodeFrame(4, payload.first(payload.size() - kSince7 - 1));
   EXPECT_EQ(
       Read(of_1_4, of_1_4.size()),
       std::vector<AnyMessage>({Prepare{{"cycles"}, true, GuestSource::kXenoprof, 8192, true, 7}}));
-  constexpr size_t kSince4 = sizeof(uint32_t) + 1 + sizeof(uint64_t) + 1;
+  constexpr size_t kSince4 = sizeof(uint32_t) + 1 + sizeof(uint64_t) + 1 + kSince7;
   const auto of_1_3 = EncodeFrame(4, payload.first(payload.size() - kSince4));
   EXPECT_EQ(Read(of_1_3, of_1_3.size()),
             std::vector<AnyMessage>({Prepare{{"cycles"}, true, GuestSource::kXenoprof}}));
   const auto of_1_0 = EncodeFrame(4, payload.first(payload.size() - kSince4 - 1));
   EXPECT_EQ(Read(of_1_0, of_1_0.size()),
             std::vector<AnyMessage>({Prepare{{"cycles"}, true, GuestSource::kPerf}}));
-  const auto cut = EncodeFrame(4, payload.first(payload.size() - 2));
+  const auto cut = EncodeFrame(4, payload.first(payload.size() - 1));
   EXPECT_THAT(ErrorOf(cut), HasSubstr("is incomplete"));
 }
 

@@ -266,6 +266,27 @@ TEST_F(AgentSessionTest, AsksOnlyAgentsForThreadsThatCanSendThem) {
   EXPECT_FALSE(guest_.prepared->threads);
 }
 
+// Events of its kernel go to agents that know them; why some do not come is the guest's text.
+TEST_F(AgentSessionTest, AsksForEventsOfTheKernel) {
+  agent::Prepare how;
+  how.threads = true;
+  how.kernel_events = {"raw_syscalls"};
+  guest_.ready_for.kernel_traces = {{.source = "ftrace", .vcpu = {}, .read = 0, .lost = 0}};
+  guest_.ready_for.sources.push_back({"perf", "", 0, 0});
+  guest_.ready_for.sources[0].problems.assign(20, "no\x1b[2J" + std::string(1000, 'x'));
+  auto session = *Open();
+  const absl::Status ready = session->Prepare(how);
+  ASSERT_TRUE(ready.ok()) << ready;
+  EXPECT_EQ(guest_.prepared->kernel_events, how.kernel_events);
+  ASSERT_EQ(session->notes().size(), 16U);
+  EXPECT_EQ(session->notes()[0], "no?[2J" + std::string(250, 'x'));
+  guest_.hello.minor = kFirstMinorWithKernelEvents - 1;
+  session = *Open();
+  ASSERT_TRUE(session->Prepare(how).ok());
+  EXPECT_TRUE(guest_.prepared->threads);
+  EXPECT_TRUE(guest_.prepared->kernel_events.empty());
+}
+
 class AgentWaitTest : public AgentSessionTest {
  protected:
   // The guest does not answer from the message on, except with `say` every `interval`.

@@ -1,4 +1,4 @@
-// What is recorded of the threads that exist.
+// What is recorded of the threads that exist, and names of events that come from another domain.
 #include "sampler/ftrace/ftrace_source.h"
 
 #include <fmt/format.h>
@@ -9,8 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "base/mapped_file.h"
 #include "recording/process_reader.h"
+#include "sampler/ftrace/event_list.h"
 
 namespace xenoscope::sampler {
 namespace {
@@ -59,6 +61,24 @@ TEST(FtraceSourceTest, WithoutXenstoreNothingIsKnownOfBehalf) {
   AddBehalf(std::vector<RunningThread>{{.pid = 1, .tid = 1, .name = "3.xvda-0", .cgroup = ""}}, {},
             Tsc{5}, chunk);
   EXPECT_TRUE(chunk.empty());
+}
+
+TEST(EventList, NamesSystemsAndEvents) {
+  EXPECT_TRUE(CheckEventList({"raw_syscalls", "irq:*", "sched:sched_stat_runtime"}).ok());
+  EXPECT_EQ(EventDirectory("raw_syscalls"), "raw_syscalls");
+  EXPECT_EQ(EventDirectory("irq:*"), "irq");
+  EXPECT_EQ(EventDirectory("sched:sched_stat_runtime"), "sched/sched_stat_runtime");
+}
+
+TEST(EventList, RefusesWhatIsAnotherPath) {
+  for (const char* const event :
+       {"", ":", "*", "*:*", "irq:", ":irq", "..", "../irq", "irq/enable", "irq:..", "irq:../x",
+        "irq:a:b", "irq:a*", "irq a", "irq\n", "sched:sched_switch/../../../trace_clock", "\xff"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(CheckEventList({"irq", event}))) << event;
+  }
+  EXPECT_FALSE(CheckEventList({std::string("irq\0", 4)}).ok());
+  EXPECT_FALSE(CheckEventList({std::string(65, 'a')}).ok());
+  EXPECT_FALSE(CheckEventList(std::vector<std::string>(17, "irq")).ok());
 }
 
 }  // namespace

@@ -1,0 +1,125 @@
+#include "report/threads/syscalls_view.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "guests/threads/syscalls.h"
+#include "report/threads/thread_words.h"
+
+namespace xenoscope::report {
+namespace {
+
+using guests::Syscall;
+
+struct NamedSyscall {
+  uint64_t number;
+  const char* name;
+};
+constexpr NamedSyscall kSyscallNames[] = {
+#include "report/threads/syscall_names.inc"
+};
+
+Cycles CallTime(const Syscall& call) {
+  return std::accumulate(call.times.begin(), call.times.end(), Cycles{0});
+}
+
+void AddCall(const Syscall& call, Syscall& to) {
+  to.calls += call.calls;
+  to.errors += call.errors;
+  to.cut += call.cut;
+  for (size_t state = 0; state < to.times.size(); ++state) to.times[state] += call.times[state];
+  to.longest = std::max(to.longest, call.longest);
+}
+
+// The columns after what a row stands for.
+class SyscallFigures {
+ public:
+  SyscallFigures(Clock clock, const ThreadsOptions& options, const Syscall& total) : clock_(clock) {
+    for (const StateColumn& column : StateColumns()) {
+      const bool is_used = total.times[static_cast<size_t>(column.state)] > 0;
+      if (is_used || !options.text) shown_.push_back(&column);
+    }
+    has_cut_ = !options.text || total.cut > 0;
+  }
+  void AddColumns(std::vector<Column>& columns) const {
+    columns.push_back({"calls", "calls", ColumnUnit::kCount});
+    columns.push_back({"errors", "errors", ColumnUnit::kCount});
+    if (has_cut_) columns.push_back({"cut", "cut", ColumnUnit::kCount});
+    columns.push_back({"time_s", "time", ColumnUnit::kSeconds});
+    columns.push_back({"mean_s", "mean", ColumnUnit::kSeconds});
+    columns.push_back({"longest_s", "longest", ColumnUnit::kSeconds});
+    for (const StateColumn* const column : shown_) {
+      columns.push_back({column->key, column->title, ColumnUnit::kSeconds});
+    }
+  }
+  void AddCells(const Syscall& call, std::vector<Cell>& cells) const {
+    const Cycles time = CallTime(call);
+    cells.emplace_back(call.calls);
+    cells.emplace_back(call.errors);
+    if (has_cut_) cells.emplace_back(call.cut);
+    cells.emplace_back(clock_.Seconds(time));
+    cells.push_back(call.calls > 0 ? Cell(clock_.Seconds(time) / static_cast<double>(call.calls))
+                                   : Cell());
+    cells.push_back(call.calls > 0 ? Cell(clock_.Seconds(call.longest)) : Cell());
+    for (const StateColumn* const column : shown_) {
+      cells.emplace_back(clock_.Seconds(call.times[static_cast<size_t>(column->state)]));
+    }
+  }
+
+ private:
+  Clock clock_;
+  std::vector<const StateColumn*> shown_;
+  bool has_cut_ = false;
+};
+
+}  // namespace
+
+std::string SyscallName(uint64_t number) {
+  if (number == guests::kOtherSyscalls) return "(others)";
+  const auto* const found = std::ranges::find(kSyscallNames, number, &NamedSyscall::number);
+  return found == std::end(kSyscallNames) ? std::to_string(number) : std::string(found->name);
+}
+
+Table SyscallsTable(std::span<const guests::ThreadStates> domains,
+                    const std::function<std::string(DomainId)>& name_of, Clock clock,
+                    const ThreadsOptions& options) {
+  std::map<std::pair<ThreadKey, uint64_t>, Syscall> rows;
+  Syscall total;
+  for (const guests::ThreadStates& domain : domains) {
+    for (const Syscall& call : domain.SystemCalls()) {
+      const ThreadKey key = KeyOf(domain, domain.threads()[call.thread], options.by);
+      AddCall(call, rows[{key, call.number}]);
+      AddCall(call, total);
+    }
+  }
+  std::vector<std::pair<std::pair<ThreadKey, uint64_t>, Syscall>> sorted(rows.begin(), rows.end());
+  std::ranges::stable_sort(sorted, std::ranges::greater(), [](const auto& row) {
+    return std::pair(CallTime(row.second), row.second.calls);
+  });
+  const ThreadWords words(name_of, options);
+  const SyscallFigures figures(clock, options, total);
+  Table table;
+  table.columns = words.Columns();
+  const size_t named = table.columns.size();
+  table.columns.push_back({"call", "call"});
+  figures.AddColumns(table.columns);
+  for (const auto& [key, call] : sorted) {
+    std::vector<Cell> cells = words.Of(key.first);
+    cells.emplace_back(SyscallName(key.second));
+    figures.AddCells(call, cells);
+    table.AddRow(std::move(cells));
+  }
+  if (options.text) {
+    std::vector<Cell> cells(named + 1);
+    cells[0] = std::string("all threads");
+    figures.AddCells(total, cells);
+    table.footers.push_back({std::move(cells)});
+  }
+  table.Limit(options.limit);
+  return table;
+}
+
+}  // namespace xenoscope::report
