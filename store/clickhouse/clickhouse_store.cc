@@ -1,10 +1,12 @@
 #include "store/clickhouse/clickhouse_store.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <set>
 #include <thread>
 
 #include "absl/random/random.h"
@@ -12,7 +14,6 @@
 #include "base/error.h"
 #include "store/bounded_text.h"
 #include "store/clickhouse/conditions.h"
-#include "store/clickhouse/group_reader.h"
 #include "store/clickhouse/slice_join.h"
 #include "store/clickhouse/sum_columns.h"
 #include "store/known_slice.h"
@@ -112,15 +113,53 @@ absl::StatusOr<bool> ClickHouseStore::PushChecked(const Slice& slice,
 }
 
 absl::Status ClickHouseStore::ReadUnchecked(const Selection& selection, const SliceVisitor& visit) {
-  const std::string where = WhereOnce(selection);
+  constexpr int kMostAttempts = 5;
+  std::optional<GroupReader> groups;
+  for (int attempt = 0; !groups && attempt < kMostAttempts; ++attempt) {
+    XENOSCOPE_ASSIGN_OR_RETURN(groups, AskOnce(selection));
+  }
+  if (!groups) {
+    return absl::AbortedError(
+        "other processes join or remove these slices; ask again when they have ended");
+  }
+  Dictionary dictionary;
+  Slice slice;
+  while (groups->Next(dictionary, slice)) XENOSCOPE_RETURN_IF_ERROR(visit(slice, dictionary));
+  return groups->ok() ? absl::OkStatus() : DamagedAnswer(client_);
+}
+
+absl::StatusOr<std::optional<GroupReader>> ClickHouseStore::AskOnce(const Selection& selection) {
+  // Slices are chosen once, so that all statements see the same ones, and the server need not
+  // choose them again for each.
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<uint64_t> pushes, Numbers(SelectOnce(selection)));
+  if (pushes.empty()) {
+    return GroupReader(std::vector<std::string>(GroupReader::kAnswers));
+  }
+  const bool named = pushes.size() <= kMostNamedPushes;
+  const std::string where =
+      named ? fmt::format("{} AND push IN ({})", Where(selection), fmt::join(pushes, ", "))
+            : WhereOnce(selection);
   XENOSCOPE_ASSIGN_OR_RETURN(
       GroupReader groups,
       GroupReader::Ask(where, selection.wanted, GroupReader::Crosses::kOfColumns,
                        [this](std::string_view sql) { return client_.Run(sql); }));
-  Dictionary dictionary;
-  Slice slice;
-  while (groups.Next(dictionary, slice)) XENOSCOPE_RETURN_IF_ERROR(visit(slice, dictionary));
-  return groups.ok() ? absl::OkStatus() : DamagedAnswer(client_);
+  if (!named) return groups;
+  // The rows of a slice are removed together: where its head is still there they all were.
+  XENOSCOPE_ASSIGN_OR_RETURN(const uint64_t left,
+                             Count(fmt::format("SELECT uniqExact(push) FROM {} WHERE kind = "
+                                               "'slice' AND {}",
+                                               kSumTable, where)));
+  if (left != pushes.size()) return std::nullopt;
+  return groups;
+}
+
+absl::StatusOr<std::vector<uint64_t>> ClickHouseStore::Numbers(const std::string& sql) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::string answer, client_.Run(sql + " FORMAT RowBinary"));
+  RowBinaryReader in(AsBytes(answer));
+  std::set<uint64_t> numbers;
+  while (in.ok() && !in.AtEnd()) numbers.insert(in.Get<uint64_t>());
+  if (!in.ok()) return DamagedAnswer(client_);
+  return std::vector<uint64_t>(numbers.begin(), numbers.end());
 }
 
 absl::Status ClickHouseStore::PutChecked(const std::string& build_id,

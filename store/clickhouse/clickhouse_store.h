@@ -5,11 +5,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "store/clickhouse/group_reader.h"
 #include "store/clickhouse/http_client.h"
 #include "store/store.h"
 
@@ -38,6 +40,7 @@ class ClickHouseStore final : public Store {
  private:
   absl::StatusOr<bool> PushChecked(const Slice& slice, const Dictionary& dictionary) override;
   // Visits the sums of all slices of a host, an event, a clock and a period, added by the server.
+  // Errors: Aborted if other processes go on joining or removing these slices meanwhile.
   absl::Status ReadUnchecked(const Selection& selection, const SliceVisitor& visit) override;
   absl::Status PutChecked(const std::string& build_id,
                           const std::vector<ImageFunction>& functions) override;
@@ -46,6 +49,10 @@ class ClickHouseStore final : public Store {
   // As Heads, but of slices as they were pushed, whether they were joined since or not. They have
   // a host and a time only.
   absl::StatusOr<std::vector<SliceHead>> PushedHeads(const Selection& selection);
+  // Asks for the sums of the selected slices. Nothing: a process joined or removed some meanwhile.
+  absl::StatusOr<std::optional<GroupReader>> AskOnce(const Selection& selection);
+  // Returns the numbers of an answer's rows, each once, in ascending order.
+  absl::StatusOr<std::vector<uint64_t>> Numbers(const std::string& sql);
   // Removes the rows of slices that joined ones stand for.
   absl::Status RemoveReplaced(const Selection& selection);
   // Errors: FailedPrecondition where the table keeps no rows itself.

@@ -56,11 +56,14 @@ std::string WhereNotReplaced(const Selection& selection) {
                      Where(selection), kSumTable, WhereMarks(selection));
 }
 
-std::string WhereOnce(const Selection& selection) {
+std::string SelectOnce(const Selection& selection) {
   return fmt::format(
-      "{0} AND push GLOBAL IN (SELECT min(push) FROM {1} WHERE kind = 'slice' AND {2} GROUP BY "
-      "event, host, begin_ns)",
-      Where(selection), kSumTable, WhereNotReplaced(selection));
+      "SELECT min(push) FROM {} WHERE kind = 'slice' AND {} GROUP BY event, host, begin_ns",
+      kSumTable, WhereNotReplaced(selection));
+}
+
+std::string WhereOnce(const Selection& selection) {
+  return fmt::format("{} AND push GLOBAL IN ({})", Where(selection), SelectOnce(selection));
 }
 
 }  // namespace xenoscope::store

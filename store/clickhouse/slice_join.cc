@@ -15,9 +15,6 @@
 namespace xenoscope::store {
 namespace {
 
-// So many slices of a host are named in one question, whose text ClickHouse bounds to 256 kB. More
-// of them are joined in several steps.
-constexpr uint64_t kMostNamed = 8192;
 // Groups are joined together until they have so many: an answer then needs some 100 MB at most.
 constexpr uint64_t kNamedTogether = 1024;
 
@@ -142,7 +139,7 @@ absl::StatusOr<bool> SliceJoin::JoinOnce(Store::Joined& joined) {
     const bool again =
         !group.slices.empty() && group.slices.back().head.begin_ns == each.head.begin_ns;
     if (!again) {
-      if (group.different == kMostNamed) {
+      if (group.different == kMostNamedPushes) {
         cut = true;
         continue;
       }
