@@ -26,6 +26,7 @@
 #include "report/table/table_json.h"
 #include "report/table/table_text.h"
 #include "report/terminal.h"
+#include "report/threads/interrupts_view.h"
 #include "report/threads/syscalls_view.h"
 #include "report/threads/thread_exits_view.h"
 #include "report/threads/threads_view.h"
@@ -43,6 +44,7 @@ struct ThreadsCommandOptions {
   bool culprits = false;
   bool exits = false;
   bool syscalls = false;
+  bool irqs = false;
   std::string path;
   std::optional<Instant> from;
   std::optional<Instant> to;
@@ -207,6 +209,8 @@ absl::Status ShowThreads(const ThreadsCommandOptions& options) {
           recording.path());
     }
     table = report::SyscallsTable(domains, name_of, clock, shown);
+  } else if (options.irqs) {
+    table = report::InterruptsTable(domains, name_of, clock, shown);
   } else if (options.culprits) {
     XENOSCOPE_ASSIGN_OR_RETURN(table, report::CulpritsTable(domains, name_of, clock, shown));
   } else {
@@ -244,13 +248,21 @@ void AddThreads(Command program, CommandAction& run) {
       .Excludes("--culprits")
       .Excludes("--exits");
   command
+      .AddFlag("--irqs", options->irqs,
+               "Instead of threads, show the handlers of kernels' interrupts: how often they ran, "
+               "how long, and how long Xen kept their vCPU meanwhile")
+      .Excludes("--culprits")
+      .Excludes("--exits")
+      .Excludes("--syscalls");
+  command
       .AddOption("--path", options->path,
                  "Instead of all threads, show on what one waited: its critical path. While it "
                  "sleeps, the path is that of the thread that woke it, also in another domain")
       .ValueName("DOMAIN/TID")
       .Excludes("--culprits")
       .Excludes("--exits")
-      .Excludes("--syscalls");
+      .Excludes("--syscalls")
+      .Excludes("--irqs");
   command.AddWordOption(
       "--from",
       [options](const std::string& text) { options->from = ParseInstant("--from", text); },
@@ -284,8 +296,8 @@ void AddThreads(Command program, CommandAction& run) {
       ThrowUsageError(options->from ? "--from" : "--to", "goes with --path only");
     }
     const bool is_export = options->format == kTraceDat;
-    if (is_export &&
-        (options->culprits || options->exits || options->syscalls || !options->path.empty())) {
+    if (is_export && (options->culprits || options->exits || options->syscalls || options->irqs ||
+                      !options->path.empty())) {
       ThrowUsageError("--format", "trace.dat has all events, and no table");
     }
     if (is_export == options->output.empty()) {

@@ -22,6 +22,7 @@ bool IsLater(const CpuCursor* a, const CpuCursor* b) {
 ThreadStates::ThreadStates(const KernelTrace& trace, const EventClock& clock)
     : trace_(&trace),
       xen_times_(trace.cpus()),
+      interrupts_(trace.cpus()),
       histories_(trace.cpus()),
       idle_(trace.cpus(), kNone),
       vcpus_(trace.cpus()),
@@ -113,7 +114,7 @@ void ThreadStates::Take(const VcpuState& state) {
     case KernelEventKind::kSoftirqEntry:
     case KernelEventKind::kIrqExit:
     case KernelEventKind::kSoftirqExit:
-      OnInterrupt(cursor.cpu(), event.kind);
+      OnInterrupt(cursor.cpu(), event, state, at);
       break;
     case KernelEventKind::kSyscallEnter:
     case KernelEventKind::kSyscallExit:
@@ -295,6 +296,7 @@ void ThreadStates::OnSwitch(uint32_t cpu, const KernelEvent& event, const VcpuSt
   vcpu.switched = at;
   if (event.next != 0) vcpu.sender.reset();
   vcpu.in_irq = vcpu.in_softirq = false;  // no interrupt does that; their exits may be lost
+  interrupts_.Reset(cpu);
 }
 
 void ThreadStates::OnWaking(uint32_t cpu, const KernelEvent& event, Tsc at) {
@@ -347,7 +349,19 @@ void ThreadStates::OnNewTask(const KernelEvent& event, Tsc at) {
   Enter(thread, ThreadState::kWoken, at);
 }
 
-void ThreadStates::OnInterrupt(uint32_t cpu, KernelEventKind kind) {
+void ThreadStates::OnInterrupt(uint32_t cpu, const KernelEvent& event, const VcpuState& state,
+                               Tsc at) {
+  const KernelEventKind kind = event.kind;
+  Charge(cpu, at, state);
+  const StateTimes& so_far = vcpus_[cpu].times;
+  const bool is_soft =
+      kind == KernelEventKind::kSoftirqEntry || kind == KernelEventKind::kSoftirqExit;
+  if (kind == KernelEventKind::kIrqEntry || kind == KernelEventKind::kSoftirqEntry) {
+    const std::string_view name = event.name.substr(0, kMaxName);
+    interrupts_.Begin(cpu, {is_soft, event.number, std::string(name)}, losses_, so_far);
+  } else {
+    interrupts_.End(cpu, is_soft, event.number, losses_, so_far);
+  }
   VcpuTrack& vcpu = vcpu_tracks_[cpu];
   if (kind == KernelEventKind::kIrqEntry) vcpu.in_irq = true;
   if (kind == KernelEventKind::kIrqExit) vcpu.in_irq = false;
@@ -402,8 +416,23 @@ absl::Status ThreadStates::Finish() {
   }
   xen_times_.Finish();
   syscalls_.Finish();
+  for (size_t cpu = 0; cpu < vcpus_.size(); ++cpu) interrupts_.Reset(cpu);
   XENOSCOPE_RETURN_IF_ERROR(CheckSyscalls());
+  XENOSCOPE_RETURN_IF_ERROR(CheckHandlers());
   return CheckInXen();
+}
+
+absl::Status ThreadStates::CheckHandlers() const {
+  StateTimes of_handlers{};
+  StateTimes of_vcpus{};
+  for (size_t state = 0; state < kThreadStates; ++state) {
+    for (const Interrupt& handler : interrupts_.All()) of_handlers[state] += handler.times[state];
+    for (const GuestVcpu& vcpu : vcpus_) of_vcpus[state] += vcpu.times[state];
+    if (of_handlers[state] <= of_vcpus[state]) continue;
+    return InternalError("{}: handlers of interrupts took {} cycles of vCPUs' {}",
+                         ToString(domain()), of_handlers[state], of_vcpus[state]);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ThreadStates::CheckSyscalls() const {

@@ -25,6 +25,7 @@
 #include "guests/ftrace/kernel_event.h"
 #include "guests/ftrace/kernel_trace.h"
 #include "guests/threads/culprits.h"
+#include "guests/threads/interrupts.h"
 #include "guests/threads/state_times.h"
 #include "guests/threads/syscalls.h"
 #include "guests/threads/thread_observer.h"
@@ -101,7 +102,8 @@ class ThreadStates {
 
   // Ends everything at the time of the last event. Errors (Internal): on a vCPU the threads' times
   // and what was lost are not its window, the threads' sum is not that of the vCPUs, a thread's
-  // times by reason are not its time in Xen, or it was in system calls for more than its time.
+  // times by reason are not its time in Xen, it was in system calls for more than its time, or
+  // handlers ran for more than the vCPUs' time.
   absl::Status Finish();
 
   [[nodiscard]] DomainId domain() const { return trace_->domain(); }
@@ -116,6 +118,8 @@ class ThreadStates {
   [[nodiscard]] std::vector<XenTime> InXen() const { return xen_times_.All(); }
   // Returns the system calls of threads, if their events were recorded. O(result log result).
   [[nodiscard]] std::vector<Syscall> SystemCalls() const { return syscalls_.All(); }
+  // Returns the handlers of interrupts. O(result log result).
+  [[nodiscard]] std::vector<Interrupt> Handlers() const { return interrupts_.All(); }
   // Returns the thread on the CPU after the last event, if it is known: an index.
   [[nodiscard]] std::optional<size_t> ThreadOn(uint32_t cpu) const {
     const size_t thread = cpu < vcpu_tracks_.size() ? vcpu_tracks_[cpu].thread : kNone;
@@ -181,9 +185,11 @@ class ThreadStates {
   void OnWaking(uint32_t cpu, const KernelEvent& event, Tsc at);
   void OnMigrate(const KernelEvent& event, Tsc at);
   void OnNewTask(const KernelEvent& event, Tsc at);
-  void OnInterrupt(uint32_t cpu, KernelEventKind kind);
+  void OnInterrupt(uint32_t cpu, const KernelEvent& event, const VcpuState& state, Tsc at);
   void OnRename(const KernelEvent& event);
   void OnSyscall(uint32_t cpu, const KernelEvent& event, const VcpuState& state, Tsc at);
+  // Checks that handlers did not run for longer than vCPUs did.
+  [[nodiscard]] absl::Status CheckHandlers() const;
   // Checks that threads' times in system calls are not more than their times.
   [[nodiscard]] absl::Status CheckSyscalls() const;
   // Checks that the threads' times in Xen are those by reason.
@@ -201,6 +207,7 @@ class ThreadStates {
   WaitSums waits_;
   XenTimes xen_times_;
   Syscalls syscalls_;
+  Interrupts interrupts_;
   std::vector<VcpuHistory> histories_;  // by CPU
   std::vector<size_t> idle_;            // thread of each CPU
   std::vector<GuestVcpu> vcpus_;

@@ -21,6 +21,10 @@ inline constexpr uint16_t kWakingId = 301;
 inline constexpr uint16_t kMigrateId = 302;
 inline constexpr uint16_t kSyscallEnterId = 303;
 inline constexpr uint16_t kSyscallExitId = 304;
+inline constexpr uint16_t kIrqEntryId = 305;
+inline constexpr uint16_t kIrqExitId = 306;
+inline constexpr uint16_t kSoftirqEntryId = 307;
+inline constexpr uint16_t kSoftirqExitId = 308;
 // The state in sched_switch of a thread that sleeps and can be interrupted.
 inline constexpr uint64_t kSleep = 1;
 
@@ -92,7 +96,48 @@ inline constexpr std::string_view kSwitchFormats =
     "\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n"
     "\tfield:long ret;\toffset:16;\tsize:8;\tsigned:1;\n"
     "\n"
-    "print fmt: \"NR %ld = %ld\", REC->id, REC->ret\n";
+    "print fmt: \"NR %ld = %ld\", REC->id, REC->ret\n"
+    "# irq/irq_handler_entry\n"
+    "name: irq_handler_entry\n"
+    "ID: 305\n"
+    "format:\n"
+    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+    "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+    "\n"
+    "\tfield:int irq;\toffset:8;\tsize:4;\tsigned:1;\n"
+    "\tfield:__data_loc char[] name;\toffset:12;\tsize:4;\tsigned:0;\n"
+    "\n"
+    "print fmt: \"irq=%d\", REC->irq\n"
+    "# irq/irq_handler_exit\n"
+    "name: irq_handler_exit\n"
+    "ID: 306\n"
+    "format:\n"
+    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+    "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+    "\n"
+    "\tfield:int irq;\toffset:8;\tsize:4;\tsigned:1;\n"
+    "\n"
+    "print fmt: \"irq=%d\", REC->irq\n"
+    "# irq/softirq_entry\n"
+    "name: softirq_entry\n"
+    "ID: 307\n"
+    "format:\n"
+    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+    "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+    "\n"
+    "\tfield:unsigned int vec;\toffset:8;\tsize:4;\tsigned:0;\n"
+    "\n"
+    "print fmt: \"vec=%u\", REC->vec\n"
+    "# irq/softirq_exit\n"
+    "name: softirq_exit\n"
+    "ID: 308\n"
+    "format:\n"
+    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+    "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+    "\n"
+    "\tfield:unsigned int vec;\toffset:8;\tsize:4;\tsigned:0;\n"
+    "\n"
+    "print fmt: \"vec=%u\", REC->vec\n";
 
 // A sub-buffer in the making.
 class PageBuilder {
@@ -172,6 +217,22 @@ class PageBuilder {
     Store(data, 4, current);
     Store(data, 8, number);
     Store(data, 16, result);
+    return Event(delta, data);
+  }
+
+  PageBuilder& IrqEntry(uint32_t delta, uint32_t irq, std::string_view name) {
+    std::vector<std::byte> data(32);
+    Store(data, 0, kIrqEntryId);
+    Store(data, 8, irq);
+    Store(data, 12, static_cast<uint32_t>(16 | (name.size() + 1) << 16));
+    std::memcpy(data.data() + 16, name.data(), name.size());
+    return Event(delta, data);
+  }
+  // `id`: kIrqExitId, kSoftirqEntryId or kSoftirqExitId.
+  PageBuilder& Interrupt(uint32_t delta, uint16_t id, uint32_t number) {
+    std::vector<std::byte> data(12);
+    Store(data, 0, id);
+    Store(data, 8, number);
     return Event(delta, data);
   }
 

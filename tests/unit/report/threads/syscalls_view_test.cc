@@ -8,6 +8,7 @@
 #include "guests/threads/follow_threads.h"
 #include "report/table/table_csv.h"
 #include "report/table/table_text.h"
+#include "report/threads/interrupts_view.h"
 #include "tests/unit/guests/ftrace/page_builder.h"
 #include "tests/unit/guests/recorded_kernel.h"
 #include "tests/unit/trace/trace_builder.h"
@@ -114,6 +115,40 @@ TEST(SyscallName, IsTheNumberWhereThereIsNone) {
   EXPECT_EQ(SyscallName(469), "file_setattr");
   EXPECT_EQ(SyscallName(100'000), "100000");
   EXPECT_EQ(SyscallName(guests::kOtherSyscalls), "(others)");
+}
+
+// NET_RX runs for 100 cycles, of which its vCPU waits 40 for a pCPU and eth0's handler takes 20.
+TEST(InterruptsTable, TimeOfAHandlerIsWithoutThoseThatInterruptIt) {
+  trace::TraceBuilder bytes;
+  const uint32_t vcpu = trace::kD1V0;
+  bytes.Window(0, {trace::Rec(trace::kRunnableToRunning, 900, {vcpu}),
+                   trace::Rec(trace::kRunningToRunnable, 1100, {vcpu}),
+                   trace::Rec(trace::kRunnableToRunning, 1140, {vcpu}),
+                   trace::Rec(trace::kRunningToBlocked, 1700, {vcpu})});
+  const auto xen = trace::TraceFile::FromBytes(bytes.bytes(), "test");
+  ASSERT_TRUE(xen.ok()) << xen.status();
+  guests::RecordedKernel kernel(kD1);
+  kernel.Page(0, PageBuilder(1000)
+                     .Switch(0, 0, 0, 7, "web")
+                     .Interrupt(50, guests::kSoftirqEntryId, 3)  // 1050
+                     .IrqEntry(10, 17, "eth0")                   // 1060
+                     .Interrupt(20, guests::kIrqExitId, 17)      // 1080
+                     .Interrupt(70, guests::kSoftirqExitId, 3)   // 1150
+                     .Interrupt(10, guests::kIrqExitId, 18)
+                     .IrqEntry(10, 17, "eth0")
+                     .Switch(50, 7, guests::kSleep, 0, "idle")
+                     .Page());
+  std::vector<guests::ThreadStates> domains;
+  domains.emplace_back(kernel.Open(), guests::EventClock::Fixed(0));
+  const absl::Status status = guests::FollowThreads(domains, &*xen);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(ToCsv(InterruptsTable(domains, [](DomainId) { return std::string("web1"); },
+                                  Clock{1000, ClockSource::kGiven}, {})),
+            "domain,kind,number,handler,runs,cut,time_s,longest_s,guest_s,xen_s,stolen_s,halted_s,"
+            "untraced_s,vcpu_lost_s,lost_s\r\n"
+            "web1,softirq,3,NET_RX,1,0,0.08,0.08,0.04,0,0.04,0,0,0,0\r\n"
+            "web1,irq,17,eth0,1,1,0.02,0.02,0.02,0,0,0,0,0,0\r\n"
+            "web1,irq,18,,0,1,0,0,0,0,0,0,0,0,0\r\n");
 }
 
 }  // namespace

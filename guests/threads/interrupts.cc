@@ -1,0 +1,62 @@
+#include "guests/threads/interrupts.h"
+
+#include <algorithm>
+
+namespace xenoscope::guests {
+
+Interrupt& Interrupts::SumOf(InterruptKey key) {
+  if (sums_.size() >= kMaxSums && !sums_.contains(key)) key = {};
+  Interrupt& sum = sums_[key];
+  sum.key = std::move(key);
+  return sum;
+}
+
+void Interrupts::Begin(size_t cpu, InterruptKey key, uint64_t losses, const StateTimes& so_far) {
+  std::vector<Run>& open = open_[cpu];
+  if (open.size() == kMaxDepth) {
+    ++SumOf(std::move(key)).cut;
+    return;
+  }
+  open.push_back({std::move(key), losses, so_far, {}});
+}
+
+void Interrupts::End(size_t cpu, bool is_soft, uint64_t number, uint64_t losses,
+                     const StateTimes& so_far) {
+  std::vector<Run>& open = open_[cpu];
+  if (open.empty() || open.back().key.is_soft != is_soft || open.back().key.number != number) {
+    ++SumOf({is_soft, number, ""}).cut;
+    Reset(cpu);
+    return;
+  }
+  const Run run = std::move(open.back());
+  open.pop_back();
+  Interrupt& sum = SumOf(run.key);
+  if (run.losses != losses) {
+    ++sum.cut;
+    return;
+  }
+  ++sum.runs;
+  Cycles own = 0;
+  for (size_t state = 0; state < so_far.size(); ++state) {
+    const Cycles time = so_far[state] - run.before[state];
+    if (!open.empty()) open.back().inner[state] += time;
+    sum.times[state] += time - run.inner[state];
+    own += time - run.inner[state];
+  }
+  sum.longest = std::max(sum.longest, own);
+}
+
+void Interrupts::Reset(size_t cpu) {
+  for (Run& run : open_[cpu]) ++SumOf(std::move(run.key)).cut;
+  open_[cpu].clear();
+}
+
+std::vector<Interrupt> Interrupts::All() const {
+  std::vector<Interrupt> all;
+  all.reserve(sums_.size());
+  for (const auto& [key, sum] : sums_) all.push_back(sum);
+  std::ranges::sort(all, {}, &Interrupt::key);
+  return all;
+}
+
+}  // namespace xenoscope::guests

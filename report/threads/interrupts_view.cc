@@ -1,0 +1,81 @@
+#include "report/threads/interrupts_view.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "guests/threads/interrupts.h"
+
+namespace xenoscope::report {
+namespace {
+
+using guests::Interrupt;
+
+// By vector (include/linux/interrupt.h).
+constexpr std::array<const char*, 10> kSoftirqNames{
+    "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"};
+
+std::string HandlerName(const guests::InterruptKey& key) {
+  if (!key.is_soft) return key.name;
+  return key.number < kSoftirqNames.size() ? kSoftirqNames.at(key.number) : "";
+}
+
+Cycles HandlerTime(const Interrupt& interrupt) {
+  return std::accumulate(interrupt.times.begin(), interrupt.times.end(), Cycles{0});
+}
+
+}  // namespace
+
+Table InterruptsTable(std::span<const guests::ThreadStates> domains,
+                      const std::function<std::string(DomainId)>& name_of, Clock clock,
+                      const ThreadsOptions& options) {
+  std::vector<std::pair<DomainId, Interrupt>> rows;
+  guests::StateTimes sums{};
+  for (const guests::ThreadStates& domain : domains) {
+    for (Interrupt& interrupt : domain.Handlers()) {
+      for (size_t i = 0; i < sums.size(); ++i) sums[i] += interrupt.times[i];
+      rows.emplace_back(domain.domain(), std::move(interrupt));
+    }
+  }
+  std::ranges::stable_sort(rows, std::ranges::greater(),
+                           [](const auto& row) { return HandlerTime(row.second); });
+  std::vector<StateColumn> shown;
+  for (const StateColumn& column : StateColumns()) {
+    const auto state = static_cast<size_t>(column.state);
+    const bool is_of_vcpus =
+        guests::IsOnVcpu(column.state) || column.state == guests::ThreadState::kLost;
+    if (is_of_vcpus && (!options.text || sums[state] > 0)) shown.push_back(column);
+  }
+  Table table;
+  table.columns = {{"domain", "domain"},
+                   {"kind", "kind"},
+                   {"number", "number", ColumnUnit::kCount},
+                   {"handler", "handler"},
+                   {"runs", "runs", ColumnUnit::kCount},
+                   {"cut", "cut", ColumnUnit::kCount},
+                   {"time_s", "time", ColumnUnit::kSeconds},
+                   {"longest_s", "longest", ColumnUnit::kSeconds}};
+  for (const StateColumn& column : shown) {
+    table.columns.push_back({column.key, column.title, ColumnUnit::kSeconds});
+  }
+  for (const auto& [domain, interrupt] : rows) {
+    std::vector<Cell> cells{DomainLabel(domain, name_of(domain)),
+                            std::string(interrupt.key.is_soft ? "softirq" : "irq"),
+                            interrupt.key.number,
+                            HandlerName(interrupt.key),
+                            interrupt.runs,
+                            interrupt.cut,
+                            clock.Seconds(HandlerTime(interrupt)),
+                            clock.Seconds(interrupt.longest)};
+    for (const StateColumn& column : shown) {
+      cells.emplace_back(clock.Seconds(interrupt.times[static_cast<size_t>(column.state)]));
+    }
+    table.AddRow(std::move(cells));
+  }
+  table.Limit(options.limit);
+  return table;
+}
+
+}  // namespace xenoscope::report
