@@ -49,6 +49,7 @@ int ErrorCode(std::string_view answer) {
 absl::Status Refusal(const ServerUrl& url, long status, std::string_view answer) {
   constexpr int kUnknownTable = 60;
   constexpr int kUnknownDatabase = 81;
+  constexpr int kNoShard = 279;                                   // ALL_CONNECTION_TRIES_FAILED
   constexpr std::array kDenied = {192, 193, 194, 195, 497, 516};  // users, passwords, rights
   const int code = ErrorCode(answer);
   const std::string_view line =
@@ -57,6 +58,12 @@ absl::Status Refusal(const ServerUrl& url, long status, std::string_view answer)
   if (code == kUnknownDatabase) {
     return NotFoundError("{}: the server has no such database: CREATE DATABASE {}", url.Text(),
                          url.database);
+  }
+  if (code == kNoShard) {
+    return NotFoundError(
+        "{}: a shard does not answer this server, and an answer without its hosts would be wrong: "
+        "start it, or ask the other shards' own databases: {}",
+        url.Text(), text);
   }
   if (code == kUnknownTable) {
     return NotFoundError("{}: the database has no store: {}", url.Text(), text);
