@@ -29,8 +29,8 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr Address kText = 0xffffffff81000000;
-constexpr Address kThunk = kText + 0x500;  // of an indirect call
+constexpr Address kTextBegin = 0xffffffff81000000;
+constexpr Address kThunk = kTextBegin + 0x500;  // of an indirect call
 constexpr Address kBpf = 0xffffffffc0400000;
 constexpr Address kSectionAt = 0xffffffff82000000;
 
@@ -81,7 +81,7 @@ class Kernel final : public UnwindCodeSource {
     if (opened.ok()) table_ = *opened;
   }
   UnwindCode CodeAt(AddressSpaceId /*space*/, Address address) override {
-    if (address < kText) return {.entered_kernel = true};
+    if (address < kTextBegin) return {.entered_kernel = true};
     const bool module = address >= 0xffffffffc0000000;
     const bool is_thunk = address >= kThunk && address < kThunk + 0x20;
     return {.mapped = module || is_thunk || table_.Find(address) != UnwindTable::kNoRow,
@@ -109,14 +109,14 @@ class OrcOfLayout : public testing::TestWithParam<Layout> {
  protected:
   OrcOfLayout() : orc_(GetParam()) {
     // Not in order, as up to 5.6.
-    orc_.Add(kText + 0x400, kEnd);  // a thread of the kernel begins here
-    orc_.Add(kText + 0x440, kUndefined);
-    orc_.Add(kText, kCall, kSp, 16, kPrevious, -16);          // pushes bp
-    orc_.Add(kText + 0x100, kCall, kBp, 16, kPrevious, -16);  // has a frame pointer
-    orc_.Add(kText + 0x200, kUndefined);
-    orc_.Add(kText + 0x200, kCall, kSp, 24);
-    orc_.Add(kText + 0x300, kRegs, kSp, 8);          // a system call, an interrupt
-    orc_.Add(kText + 0x380, kCall, kSpIndirect, 8);  // calls on another stack
+    orc_.Add(kTextBegin + 0x400, kEnd);  // a thread of the kernel begins here
+    orc_.Add(kTextBegin + 0x440, kUndefined);
+    orc_.Add(kTextBegin, kCall, kSp, 16, kPrevious, -16);          // pushes bp
+    orc_.Add(kTextBegin + 0x100, kCall, kBp, 16, kPrevious, -16);  // has a frame pointer
+    orc_.Add(kTextBegin + 0x200, kUndefined);
+    orc_.Add(kTextBegin + 0x200, kCall, kSp, 24);
+    orc_.Add(kTextBegin + 0x300, kRegs, kSp, 8);          // a system call, an interrupt
+    orc_.Add(kTextBegin + 0x380, kCall, kSpIndirect, 8);  // calls on another stack
     orc_.Add(kThunk, kEnd);  // up to 6.2; then undefined, as is what follows
     orc_.Add(kThunk + 8, kUndefined);
     orc_.Add(kThunk + 0x10, kCall, kSp, 8);  // the return to the function that is called
@@ -159,43 +159,45 @@ class OrcOfLayout : public testing::TestWithParam<Layout> {
 TEST_P(OrcOfLayout, LeadsToWhereUserModeEnteredTheKernel) {
   // A function that pushed bp, its caller with a frame pointer, and the entry.
   const std::vector<uint64_t> words =
-      Joined({kStack + 0x18, kText + 0x110, 0x1111, 0, kText + 0x310, 0},
+      Joined({kStack + 0x18, kTextBegin + 0x110, 0x1111, 0, kTextBegin + 0x310, 0},
              PtRegs(0x401000, 0x7ffc00001000));
-  EXPECT_THAT(Unwind(At(kText + 0x10), words), ElementsAre(kText + 0x110, kText + 0x310));
+  EXPECT_THAT(Unwind(At(kTextBegin + 0x10), words),
+              ElementsAre(kTextBegin + 0x110, kTextBegin + 0x310));
   EXPECT_EQ(end_, ChainEnd::kOutermost);
 }
 
 TEST_P(OrcOfLayout, LeadsToWhatAnInterruptInterrupted) {
-  const Address interrupted = kText + 0x200;  // the first instruction of its function
-  std::vector<uint64_t> words = {0, 0, kText + 0x310, 0};
+  const Address interrupted = kTextBegin + 0x200;  // the first instruction of its function
+  std::vector<uint64_t> words = {0, 0, kTextBegin + 0x310, 0};
   const Address sp = kStack + (words.size() + kPtRegsWords) * 8;
-  words = Joined(Joined(words, PtRegs(interrupted, sp)), {0, 0, kText + 0x410});
-  EXPECT_THAT(Unwind(At(kText + 0x210), words),
-              ElementsAre(kText + 0x310, interrupted + 1, kText + 0x410));
+  words = Joined(Joined(words, PtRegs(interrupted, sp)), {0, 0, kTextBegin + 0x410});
+  EXPECT_THAT(Unwind(At(kTextBegin + 0x210), words),
+              ElementsAre(kTextBegin + 0x310, interrupted + 1, kTextBegin + 0x410));
   EXPECT_EQ(end_, ChainEnd::kOutermost);
 }
 
 TEST_P(OrcOfLayout, SaysWhyAChainEnds) {
-  EXPECT_THAT(Unwind(At(kText + 0x210), {0, 0}), IsEmpty());
+  EXPECT_THAT(Unwind(At(kTextBegin + 0x210), {0, 0}), IsEmpty());
   EXPECT_EQ(end_, ChainEnd::kStackCut);
-  EXPECT_THAT(Unwind(At(kText + 0x210), {0, 0, 0xffffffffc0001000, 0}),
+  EXPECT_THAT(Unwind(At(kTextBegin + 0x210), {0, 0, 0xffffffffc0001000, 0}),
               ElementsAre(0xffffffffc0001000));
   EXPECT_EQ(end_, ChainEnd::kNoTable) << "a module called it";
-  EXPECT_THAT(Unwind(At(kText + 0x210), {0, 0, kText + 0x441, 0}), IsEmpty());
+  EXPECT_THAT(Unwind(At(kTextBegin + 0x210), {0, 0, kTextBegin + 0x441, 0}), IsEmpty());
   EXPECT_EQ(end_, ChainEnd::kBadRule) << "no code is there";
-  EXPECT_THAT(Unwind(At(kText + 0x210), {0, 0, 0x401000, 0}), IsEmpty());
+  EXPECT_THAT(Unwind(At(kTextBegin + 0x210), {0, 0, 0x401000, 0}), IsEmpty());
   EXPECT_EQ(end_, ChainEnd::kBadRule) << "user mode does not call the kernel";
-  EXPECT_THAT(Unwind(At(kText + 0x440), {0}), IsEmpty());
+  EXPECT_THAT(Unwind(At(kTextBegin + 0x440), {0}), IsEmpty());
   EXPECT_EQ(end_, ChainEnd::kNoTable);
 }
 
 TEST_P(OrcOfLayout, LeavesBpfByItsFramePointer) {
   // The kernel's function that the program called left bp as it is.
-  UserRegisters registers = At(kText + 0x210);
+  UserRegisters registers = At(kTextBegin + 0x210);
   registers[kRbp] = kStack + 0x20;
-  const std::vector<uint64_t> words = {0, 0, kBpf + 0x30,  7, /*bp:*/ 0, kText + 0x210,
-                                       0, 0, kText + 0x410};
-  EXPECT_THAT(Unwind(registers, words), ElementsAre(kBpf + 0x30, kText + 0x210, kText + 0x410));
+  const std::vector<uint64_t> words = {0, 0, kBpf + 0x30,       7, /*bp:*/ 0, kTextBegin + 0x210,
+                                       0, 0, kTextBegin + 0x410};
+  EXPECT_THAT(Unwind(registers, words),
+              ElementsAre(kBpf + 0x30, kTextBegin + 0x210, kTextBegin + 0x410));
   EXPECT_EQ(end_, ChainEnd::kOutermost);
   registers[kRbp] = 0x1234;  // no frame
   EXPECT_THAT(Unwind(registers, words), ElementsAre(kBpf + 0x30));
@@ -203,16 +205,16 @@ TEST_P(OrcOfLayout, LeavesBpfByItsFramePointer) {
 }
 
 TEST_P(OrcOfLayout, LeavesThunksOfIndirectCalls) {
-  const Address outermost = kText + 0x410;
+  const Address outermost = kTextBegin + 0x410;
   for (const Address at : {kThunk, kThunk + 8, kThunk + 0x18}) {
-    EXPECT_THAT(Unwind(At(at), {kText + 0x210, 0, 0, outermost}),
-                ElementsAre(kText + 0x210, outermost));
+    EXPECT_THAT(Unwind(At(at), {kTextBegin + 0x210, 0, 0, outermost}),
+                ElementsAre(kTextBegin + 0x210, outermost));
     EXPECT_EQ(end_, ChainEnd::kOutermost);
   }
   // The thunk's own call, whose return address it replaces by the function's.
-  EXPECT_THAT(Unwind(At(kThunk + 8), {kThunk + 5, kText + 0x210, 0, 0, outermost}),
-              ElementsAre(kThunk + 5, kText + 0x210, outermost));
-  const Address function = kText + 0x200;
+  EXPECT_THAT(Unwind(At(kThunk + 8), {kThunk + 5, kTextBegin + 0x210, 0, 0, outermost}),
+              ElementsAre(kThunk + 5, kTextBegin + 0x210, outermost));
+  const Address function = kTextBegin + 0x200;
   EXPECT_THAT(Unwind(At(kThunk + 0x10), {function, 0, 0, outermost}),
               ElementsAre(function + 1, outermost));
   EXPECT_THAT(Unwind(At(kThunk), {}), IsEmpty());
@@ -223,8 +225,8 @@ TEST_P(OrcOfLayout, LeavesThunksOfIndirectCalls) {
 
 TEST_P(OrcOfLayout, LeavesAnotherStackByTheWordThatLeadsBack) {
   // The word at the stack pointer is where the interrupted task's stack goes on.
-  EXPECT_THAT(Unwind(At(kText + 0x390), {kStack + 0x18, 0, 0, kText + 0x410}),
-              ElementsAre(kText + 0x410));
+  EXPECT_THAT(Unwind(At(kTextBegin + 0x390), {kStack + 0x18, 0, 0, kTextBegin + 0x410}),
+              ElementsAre(kTextBegin + 0x410));
   EXPECT_EQ(end_, ChainEnd::kOutermost);
 }
 
@@ -234,7 +236,7 @@ TEST_P(OrcOfLayout, IsSortedAndHasOneEntryForAnAddress) {
   EXPECT_THAT(*entries, SizeIs(12));
   for (size_t i = 1; i < entries->size(); ++i)
     EXPECT_LT((*entries)[i - 1].begin, (*entries)[i].begin);
-  EXPECT_EQ((*entries)[2].begin, kText + 0x200);
+  EXPECT_EQ((*entries)[2].begin, kTextBegin + 0x200);
   EXPECT_EQ((*entries)[2].type, OrcType::kCall);
 }
 
@@ -242,7 +244,7 @@ INSTANTIATE_TEST_SUITE_P(All, OrcOfLayout, testing::Values(kUpTo62, k63, kSince6
 
 TEST(Orc, IsNotReadWhereSectionsDoNotFit) {
   Sections orc(kSince64);
-  orc.Add(kText, kCall, kSp, 8);
+  orc.Add(kTextBegin, kCall, kSp, 8);
   const OrcSections fits = orc.sections();
   EXPECT_TRUE(ReadOrc(fits).has_value());
   OrcSections other = fits;
@@ -258,11 +260,11 @@ TEST(Orc, IsNotReadWhereSectionsDoNotFit) {
 // A base that is no register.
 TEST(Orc, IsBadWhereAnEntryHasNoSense) {
   Sections orc(kSince64);
-  orc.Add(kText, kCall, 15, 8);
-  orc.Add(kText + 0x10, kCall, kPrevious, 8);
-  orc.Add(kText + 0x20, kUndefined);
+  orc.Add(kTextBegin, kCall, 15, 8);
+  orc.Add(kTextBegin + 0x10, kCall, kPrevious, 8);
+  orc.Add(kTextBegin + 0x20, kUndefined);
   const Kernel kernel(orc.sections());
-  for (const Address at : {kText, kText + 0x10}) {
+  for (const Address at : {kTextBegin, kTextBegin + 0x10}) {
     const uint32_t row = kernel.table().Find(at);
     ASSERT_NE(row, UnwindTable::kNoRow);
     EXPECT_NE(kernel.table().RowAt(row).flags & UnwindRow::kBad, 0);
@@ -300,7 +302,7 @@ class FileWithOrc : public testing::Test {
         "cd {} && gcc -O2 -mno-red-zone -fno-pic -mcmodel=kernel -fcf-protection=none "
         "-fno-stack-protector -fno-optimize-sibling-calls -c code.c -o code.o && {} --orc code.o "
         "&& ld -e leaf --unresolved-symbols=ignore-all -Ttext={:#x} -o code code.o",
-        directory_.string(), objtool_, kText);
+        directory_.string(), objtool_, kTextBegin);
     ASSERT_EQ(std::system(make.c_str()), 0);
     auto content = FileContent::Open((directory_ / "code").string());
     ASSERT_TRUE(content.ok()) << content.status();
@@ -385,7 +387,7 @@ TEST_F(FileWithOrc, IsWhatTheCallFrameInformationSays) {
   ASSERT_TRUE(orc.ok() && cfi.ok());
   const Bytes text = elf_.Section(".text");
   size_t compared = 0;
-  for (Address at = kText; at < kText + text.size(); ++at) {
+  for (Address at = kTextBegin; at < kTextBegin + text.size(); ++at) {
     const uint32_t by_orc = orc->Find(at);
     const uint32_t by_cfi = cfi->Find(at);
     if (by_orc == UnwindTable::kNoRow || by_cfi == UnwindTable::kNoRow) continue;
