@@ -22,7 +22,8 @@ absl::StatusOr<bool> ChooseTraceSamples(const std::string& source,
 
 // Returns the events that `text` selects (profile/event_choice.h); where it is empty, those shown
 // with the first one that has a sample behind `skipped_bytes` (SampleSelection); events of vCPUs
-// that waited come after all others. `events` are those of ReadEvents. Errors: those of FindEvents and of reading.
+// that waited come after all others. `events` are those of ReadEvents. Errors: those of FindEvents
+// and of reading.
 absl::StatusOr<EventGroup> ChooseEvents(const recording::Recording& recording,
                                         std::span<const recording::EventInfo> events,
                                         const std::string& text,
