@@ -149,13 +149,13 @@ absl::StatusOr<std::string> TraceInstance::Formats() const {
     return UnimplementedError("{} has no events/header_page", root_);
   }
   for (const std::string& system : Directories(path_ + "/events")) {
-    const std::string of_system = path_ + "/events/" + system;
+    const std::string of_system = fmt::format("{}/events/{}", path_, system);
     // 0: all of its events are off.
     if (ReadSmallFile(of_system + "/enable").value_or("0") == "0") continue;
     for (const std::string& event : Directories(of_system)) {
-      const std::string directory = of_system + "/" + event;
+      const std::string directory = fmt::format("{}/{}", of_system, event);
       if (ReadSmallFile(directory + "/enable").value_or("0") == "0") continue;
-      add(system + "/" + event, directory + "/format");
+      add(fmt::format("{}/{}", system, event), directory + "/format");
     }
   }
   return text;
