@@ -1,4 +1,5 @@
-// What the traces of a store's slices show: runstates, waits, VM exits, hypercalls, findings and losses. These are no estimates.
+// What the traces of a store's slices show: runstates, waits, VM exits, hypercalls, findings and losses. These are no
+// estimates.
 import type { JSX } from "preact";
 import type { TraceTable } from "./data";
 import { count, percent, time } from "./format";
