@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -79,7 +81,7 @@ class TraceGatherer {
   }
 
  private:
-  void Add(TraceFigure figure, std::string name, std::string part, std::string other,
+  void Add(TraceFigure figure, std::string_view name, std::string_view part, std::string other,
            uint64_t count, uint64_t cycles) {
     if (count == 0 && cycles == 0) return;
     sums_.trace.push_back({figure, vcpu_, BoundedName(name), BoundedName(part), std::move(other),
@@ -120,8 +122,8 @@ class TraceGatherer {
   void AddExits(const analysis::MetricGroup* group, const std::string& prefix) {
     if (group == nullptr) return;
     for (const MetricRow& reason : group->rows) {
-      for (ExitPart& part : ExitPartsOf(reason)) {
-        Add(kExitFigure, prefix + reason.name, std::move(part.name), "", part.count, part.cycles);
+      for (const ExitPart& part : ExitPartsOf(reason)) {
+        Add(kExitFigure, prefix + reason.name, part.name, "", part.count, part.cycles);
       }
     }
   }
