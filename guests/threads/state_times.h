@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 
 #include "base/tsc.h"
 
@@ -27,5 +28,8 @@ inline constexpr size_t kThreadStates = 11;
 [[nodiscard]] constexpr bool IsOnVcpu(ThreadState state) { return state <= ThreadState::kVcpuLost; }
 
 using StateTimes = std::array<Cycles, kThreadStates>;  // by ThreadState
+[[nodiscard]] inline Cycles Sum(const StateTimes& times) {
+  return std::accumulate(times.begin(), times.end(), Cycles{0});
+}
 
 }  // namespace xenoscope::guests

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 #include "base/error.h"
 
@@ -396,7 +395,7 @@ absl::Status ThreadStates::Finish() {
     Charge(cpu, last_, {ThreadState::kUntraced});
     GuestVcpu& vcpu = vcpus_[cpu];
     vcpu.window.end = last_;
-    const Cycles sum = std::accumulate(vcpu.times.begin(), vcpu.times.end(), Cycles{0});
+    const Cycles sum = Sum(vcpu.times);
     if (sum != vcpu.window.Length()) {
       return InternalError("{} vCPU {}: threads have {} cycles of a window of {}",
                            ToString(domain()), cpu, sum, vcpu.window.Length());
@@ -425,8 +424,9 @@ absl::Status ThreadStates::Finish() {
 absl::Status ThreadStates::CheckHandlers() const {
   StateTimes of_handlers{};
   StateTimes of_vcpus{};
+  const std::vector<Interrupt> handlers = interrupts_.All();
   for (size_t state = 0; state < kThreadStates; ++state) {
-    for (const Interrupt& handler : interrupts_.All()) of_handlers[state] += handler.times[state];
+    for (const Interrupt& handler : handlers) of_handlers[state] += handler.times[state];
     for (const GuestVcpu& vcpu : vcpus_) of_vcpus[state] += vcpu.times[state];
     if (of_handlers[state] <= of_vcpus[state]) continue;
     return InternalError("{}: handlers of interrupts took {} cycles of vCPUs' {}",

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -22,10 +21,6 @@ std::string HandlerName(const guests::InterruptKey& key) {
   return key.number < kSoftirqNames.size() ? kSoftirqNames.at(key.number) : "";
 }
 
-Cycles HandlerTime(const Interrupt& interrupt) {
-  return std::accumulate(interrupt.times.begin(), interrupt.times.end(), Cycles{0});
-}
-
 }  // namespace
 
 Table InterruptsTable(std::span<const guests::ThreadStates> domains,
@@ -40,7 +35,7 @@ Table InterruptsTable(std::span<const guests::ThreadStates> domains,
     }
   }
   std::ranges::stable_sort(rows, std::ranges::greater(),
-                           [](const auto& row) { return HandlerTime(row.second); });
+                           [](const auto& row) { return guests::Sum(row.second.times); });
   std::vector<StateColumn> shown;
   for (const StateColumn& column : StateColumns()) {
     const auto state = static_cast<size_t>(column.state);
@@ -67,7 +62,7 @@ Table InterruptsTable(std::span<const guests::ThreadStates> domains,
                             HandlerName(interrupt.key),
                             interrupt.runs,
                             interrupt.cut,
-                            clock.Seconds(HandlerTime(interrupt)),
+                            clock.Seconds(guests::Sum(interrupt.times)),
                             clock.Seconds(interrupt.longest)};
     for (const StateColumn& column : shown) {
       cells.emplace_back(clock.Seconds(interrupt.times[static_cast<size_t>(column.state)]));

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -21,10 +20,6 @@ struct NamedSyscall {
 constexpr NamedSyscall kSyscallNames[] = {
 #include "report/threads/syscall_names.inc"
 };
-
-Cycles CallTime(const Syscall& call) {
-  return std::accumulate(call.times.begin(), call.times.end(), Cycles{0});
-}
 
 void AddCall(const Syscall& call, Syscall& to) {
   to.calls += call.calls;
@@ -56,7 +51,7 @@ class SyscallFigures {
     }
   }
   void AddCells(const Syscall& call, std::vector<Cell>& cells) const {
-    const Cycles time = CallTime(call);
+    const Cycles time = guests::Sum(call.times);
     cells.emplace_back(call.calls);
     cells.emplace_back(call.errors);
     if (has_cut_) cells.emplace_back(call.cut);
@@ -97,7 +92,7 @@ Table SyscallsTable(std::span<const guests::ThreadStates> domains,
   }
   std::vector<std::pair<std::pair<ThreadKey, uint64_t>, Syscall>> sorted(rows.begin(), rows.end());
   std::ranges::stable_sort(sorted, std::ranges::greater(), [](const auto& row) {
-    return std::pair(CallTime(row.second), row.second.calls);
+    return std::pair(guests::Sum(row.second.times), row.second.calls);
   });
   const ThreadWords words(name_of, options);
   const SyscallFigures figures(clock, options, total);

@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "base/error.h"
 
 namespace xenoscope::sampler {
@@ -153,10 +154,16 @@ void VcpuSource::Leave(size_t stream) {
 }
 
 void VcpuSource::LeaveDying() {
+  absl::flat_hash_map<DomainId, bool> is_dying;
   const std::vector<size_t> alive = alive_;
   for (const size_t stream : alive) {
-    DomainState state;
-    if (calls_->Domain(streams_[stream].vcpu.domain, state) == 0 && state.dying) Leave(stream);
+    const DomainId domain = streams_[stream].vcpu.domain;
+    const auto [known, is_new] = is_dying.try_emplace(domain);
+    if (is_new) {
+      DomainState state;
+      known->second = calls_->Domain(domain, state) == 0 && state.dying;
+    }
+    if (known->second) Leave(stream);
   }
 }
 

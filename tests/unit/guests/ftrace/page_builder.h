@@ -176,9 +176,7 @@ class PageBuilder {
   PageBuilder& Head(uint32_t type, uint32_t delta) { return Put(type | delta << 5, 4); }
   PageBuilder& Switch(uint32_t delta, uint32_t from, uint64_t state, uint32_t to,
                       std::string_view name) {
-    std::vector<std::byte> data(64);
-    Store(data, 0, kSwitchId);
-    Store(data, 4, from);
+    std::vector<std::byte> data = DataOf(64, kSwitchId, from);
     Store(data, 24, from);
     Store(data, 32, state);
     std::memcpy(data.data() + 40, name.data(), name.size());
@@ -186,9 +184,7 @@ class PageBuilder {
     return Event(delta, data);
   }
   PageBuilder& Waking(uint32_t delta, uint32_t current, uint32_t thread, std::string_view name) {
-    std::vector<std::byte> data(40);
-    Store(data, 0, kWakingId);
-    Store(data, 4, current);
+    std::vector<std::byte> data = DataOf(40, kWakingId, current);
     Store(data, 8, static_cast<uint32_t>(20 | (name.size() + 1) << 16));
     Store(data, 12, thread);
     std::memcpy(data.data() + 20, name.data(), name.size());
@@ -196,33 +192,26 @@ class PageBuilder {
   }
 
   PageBuilder& Migrate(uint32_t delta, uint32_t current, uint32_t thread, uint32_t cpu) {
-    std::vector<std::byte> data(32);
-    Store(data, 0, kMigrateId);
-    Store(data, 4, current);
+    std::vector<std::byte> data = DataOf(32, kMigrateId, current);
     Store(data, 8, thread);
     Store(data, 12, cpu);
     return Event(delta, data);
   }
 
   PageBuilder& SyscallEnter(uint32_t delta, uint32_t current, uint64_t number) {
-    std::vector<std::byte> data(16);
-    Store(data, 0, kSyscallEnterId);
-    Store(data, 4, current);
+    std::vector<std::byte> data = DataOf(16, kSyscallEnterId, current);
     Store(data, 8, number);
     return Event(delta, data);
   }
   PageBuilder& SyscallExit(uint32_t delta, uint32_t current, uint64_t number, int64_t result) {
-    std::vector<std::byte> data(24);
-    Store(data, 0, kSyscallExitId);
-    Store(data, 4, current);
+    std::vector<std::byte> data = DataOf(24, kSyscallExitId, current);
     Store(data, 8, number);
     Store(data, 16, result);
     return Event(delta, data);
   }
 
   PageBuilder& IrqEntry(uint32_t delta, uint32_t irq, std::string_view name) {
-    std::vector<std::byte> data(32);
-    Store(data, 0, kIrqEntryId);
+    std::vector<std::byte> data = DataOf(32, kIrqEntryId);
     Store(data, 8, irq);
     Store(data, 12, static_cast<uint32_t>(16 | (name.size() + 1) << 16));
     std::memcpy(data.data() + 16, name.data(), name.size());
@@ -230,8 +219,7 @@ class PageBuilder {
   }
   // `id`: kIrqExitId, kSoftirqEntryId or kSoftirqExitId.
   PageBuilder& Interrupt(uint32_t delta, uint16_t id, uint32_t number) {
-    std::vector<std::byte> data(12);
-    Store(data, 0, id);
+    std::vector<std::byte> data = DataOf(12, id);
     Store(data, 8, number);
     return Event(delta, data);
   }
@@ -256,6 +244,13 @@ class PageBuilder {
   template <typename T>
   static void Store(std::vector<std::byte>& to, size_t at, T value) {
     std::memcpy(to.data() + at, &value, sizeof value);
+  }
+  // The data of an event, whose first fields all events have.
+  static std::vector<std::byte> DataOf(size_t bytes, uint16_t id, uint32_t current = 0) {
+    std::vector<std::byte> data(bytes);
+    Store(data, 0, id);
+    Store(data, 4, current);
+    return data;
   }
   PageBuilder& Put(uint64_t value, size_t size) {
     const size_t at = bytes_.size();

@@ -10,6 +10,7 @@
 
 #include "symbolizer/unwind/unwind_table.h"
 #include "symbolizer/unwind/unwinder.h"
+#include "tests/unit/symbolizer/unwind/made_table.h"
 
 namespace xenoscope::symbolizer {
 namespace {
@@ -31,7 +32,6 @@ std::string Entry(uint32_t id, const std::string& content) {
 constexpr uint32_t kCommonId = 0xffff'ffff;  // in .debug_frame
 // Code alignment 1, data alignment -8, return address in column 16.
 const std::string kAlignments = "\x01\x78\x10"s;
-const std::string kAtEntry = "\x0c\x07\x08\x90\x01"s;  // CFA rsp+8, return address at CFA-8
 
 std::string Common(const std::string& instructions) {
   return Entry(kCommonId, "\x01\0"s + kAlignments + instructions);
@@ -47,37 +47,16 @@ std::string Repeat(size_t times, const std::string& text) {
 }
 CfiSection DebugFrame(const std::string& bytes) { return {AsBytes(bytes), 0, false}; }
 
-class Table {
- public:
-  explicit Table(const std::vector<CfiSection>& sections) : bytes_(MakeUnwindTable(sections)) {
-    auto opened = UnwindTable::Open(AsBytes(bytes_));
-    EXPECT_TRUE(opened.ok()) << opened.status();
-    if (opened.ok()) table_ = *opened;
-  }
-  // Returns what is to be added to the stack pointer; -1: the row is damaged; -2: there is none.
-  int32_t OffsetAt(Address address) const {
-    const uint32_t row = table_.Find(address);
-    if (row == UnwindTable::kNoRow) return -2;
-    return (table_.RowAt(row).flags & UnwindRow::kBad) != 0 ? -1 : table_.RowAt(row).cfa_value;
-  }
-  const UnwindTable& table() const { return table_; }
-  size_t size() const { return bytes_.size(); }
-
- private:
-  std::string bytes_;
-  UnwindTable table_;
-};
-
 TEST(HostileCfi, LongNumbersAreNotReadForEachFunction) {
   const std::string longest(1 << 20, '\x80');
   std::string bytes = Common("\x2e"s + longest + "\x01"s + kAtEntry);
   for (Address i = 1; i <= 50'000; ++i) bytes += Function(i * 16, 16);
-  const Table table({DebugFrame(bytes)});
+  const MadeTable table({DebugFrame(bytes)});
   EXPECT_EQ(table.OffsetAt(16), -1);
   EXPECT_EQ(table.OffsetAt(50'000 * 16), -1);
   // Numbers that are padded, as linkers do, are good.
   const std::string padded = Common(kAtEntry) + Function(16, 16, "\x0e\x90\x80\x80\x80\0"s);
-  EXPECT_EQ(Table({DebugFrame(padded)}).OffsetAt(16), 16);
+  EXPECT_EQ(MadeTable({DebugFrame(padded)}).OffsetAt(16), 16);
 }
 
 // An .eh_frame at 0: a common part with these letters and their data, and one function of it.
@@ -130,7 +109,7 @@ TEST(HostileCfi, RowsTakeMemoryInProportionToTheFile) {
                      static_cast<char>(0x80 | i / 128 % 128), static_cast<char>(i >> 14)};
   }
   const std::string bytes = Common(kAtEntry) + Function(16, 1'000'000, instructions);
-  const Table table({DebugFrame(bytes)});
+  const MadeTable table({DebugFrame(bytes)});
   EXPECT_EQ(table.OffsetAt(16), 8);
   EXPECT_EQ(table.OffsetAt(16 + 300'000), -1) << "too many to store";
   EXPECT_LT(table.size(), 8 * bytes.size());
@@ -140,7 +119,7 @@ TEST(HostileCfi, ExpressionsAreNotReadForEachRow) {
   const std::string expression = "\x0f\xe0\xd4\x03"s + std::string(60'000, '\x96');
   const std::string bytes =
       Common(expression + "\x90\x01"s) + Function(16, 10'000'000, Repeat(2'000'000, "\x41"s));
-  const Table table({DebugFrame(bytes)});
+  const MadeTable table({DebugFrame(bytes)});
   EXPECT_NE(table.OffsetAt(16), -1);
   EXPECT_EQ(table.OffsetAt(16 + 2'000'000), -1);
 }
@@ -151,7 +130,7 @@ TEST(HostileCfi, FunctionsInGapsOfAnotherSectionCostTheirOwnRows) {
   const std::string large =
       Common(kAtEntry) +
       Function(8, 8 * 50'000, "\x0e\x10"s + Repeat(399'000, "\x41"s) + "\x0e\x18"s);
-  const Table table({DebugFrame(small), DebugFrame(large)});
+  const MadeTable table({DebugFrame(small), DebugFrame(large)});
   EXPECT_EQ(table.OffsetAt(8), 32);
   EXPECT_EQ(table.OffsetAt(12), 16);
   EXPECT_EQ(table.OffsetAt(398'000), 32);
@@ -159,18 +138,6 @@ TEST(HostileCfi, FunctionsInGapsOfAnotherSectionCostTheirOwnRows) {
   EXPECT_EQ(table.OffsetAt(399'015), 24) << "the rules that hold where the gap begins";
   EXPECT_EQ(table.OffsetAt(400'008), -2);
 }
-
-// All code below 64 KiB is that of one table, at its own addresses.
-class CodeOfTable final : public UnwindCodeSource {
- public:
-  explicit CodeOfTable(const UnwindTable& table) : table_(table) {}
-  UnwindCode CodeAt(AddressSpaceId /*space*/, Address address) override {
-    return {address < 0x10000, &table_, address};
-  }
-
- private:
-  const UnwindTable& table_;
-};
 
 struct Chain {
   ChainEnd end;
@@ -181,7 +148,7 @@ struct Chain {
 Chain Unwind(const std::string& section, const std::string& letters, Address stack) {
   const std::string bytes = section.empty() ? Common(letters) + Function(0x1000, 0x100) : section;
   const CfiSection read{AsBytes(bytes), 0, !section.empty()};
-  const Table table({read});
+  const MadeTable table({read});
   CodeOfTable code(table.table());
   const std::vector<uint64_t> words(1 << 14, 0x1004);
   UserRegisters registers{};

@@ -17,6 +17,7 @@
 #include "symbolizer/image_file.h"
 #include "symbolizer/unwind/unwind_expression.h"
 #include "symbolizer/unwind/unwinder.h"
+#include "tests/unit/symbolizer/unwind/made_table.h"
 
 namespace xenoscope::symbolizer {
 namespace {
@@ -52,38 +53,12 @@ class Section {
   std::string bytes_;
 };
 
-const std::string kAtEntry = "\x0c\x07\x08\x90\x01"s;  // CFA rsp+8, return address at CFA-8
-
-class Table {
- public:
-  explicit Table(const std::vector<CfiSection>& sections) : bytes_(MakeUnwindTable(sections)) {
-    auto opened = UnwindTable::Open(AsBytes(bytes_));
-    EXPECT_TRUE(opened.ok()) << opened.status();
-    if (opened.ok()) table_ = *opened;
-  }
-  // "rsp+16" and the like; "none" without a row, "bad" of damaged rules.
-  std::string CfaAt(Address address) const {
-    const uint32_t number = table_.Find(address);
-    if (number == UnwindTable::kNoRow) return "none";
-    const UnwindRow row = table_.RowAt(number);
-    if ((row.flags & UnwindRow::kBad) != 0) return "bad";
-    if ((row.flags & UnwindRow::kExpression) != 0) return "expression";
-    return fmt::format("{}{:+}", row.cfa_register, row.cfa_value);
-  }
-  const UnwindTable& table() const { return table_; }
-  std::string& bytes() { return bytes_; }
-
- private:
-  std::string bytes_;
-  UnwindTable table_;
-};
-
 TEST(UnwindTable, HasTheRulesOfEachInstruction) {
   Section section;
   const uint32_t common = section.AddCommon(kAtEntry);
   // push rbp at 1; mov rsp,rbp at 4; pop at 9.
   section.AddFunction(common, 0x1000, 16, "\x41\x0e\x10\x86\x02\x43\x0d\x06\x45\x0c\x07\x08"s);
-  const Table table({section.section()});
+  const MadeTable table({section.section()});
   EXPECT_EQ(table.CfaAt(0xfff), "none");
   EXPECT_EQ(table.CfaAt(0x1000), "7+8");
   EXPECT_EQ(table.CfaAt(0x1001), "7+16");
@@ -101,7 +76,7 @@ TEST(UnwindTable, SortsFunctionsAndTheFirstOneOwnsItsCode) {
   section.AddFunction(common, 0x1000, 0x1080, "\x0e\x10"s);
   Section other;
   other.AddFunction(other.AddCommon(kAtEntry), 0x1800, 0x1000, "\x0e\x30"s);
-  const Table table({section.section(), other.section()});
+  const MadeTable table({section.section(), other.section()});
   EXPECT_EQ(table.CfaAt(0x1000), "7+16");
   EXPECT_EQ(table.CfaAt(0x207f), "7+16");
   EXPECT_EQ(table.CfaAt(0x2080), "7+32") << "what is left of the one that begins later";
@@ -117,24 +92,12 @@ TEST(UnwindTable, DamagedInstructionsMakeTheirRowBad) {
   section.AddFunction(common, 0x3000, 16, "\x41\x0f\xff\x7f"s);              // block beyond the end
   section.AddFunction(common, 0x4000, 16, "\x41\x0c\x70\x08"s);              // no such register
   section.AddFunction(common, 0x5000, 16, "\x0e\xff\xff\xff\xff\xff\x7f"s);  // offset of 4 TiB
-  const Table table({section.section()});
+  const MadeTable table({section.section()});
   EXPECT_EQ(table.CfaAt(0x1000), "7+8");
   for (const Address at : {0x1001, 0x2000, 0x3001, 0x4001, 0x5000}) {
     EXPECT_EQ(table.CfaAt(at), "bad") << at;
   }
 }
-
-// All code is that of one table, at its own addresses.
-class CodeOfTable final : public UnwindCodeSource {
- public:
-  explicit CodeOfTable(const UnwindTable& table) : table_(table) {}
-  UnwindCode CodeAt(AddressSpaceId /*space*/, Address address) override {
-    return {address < 0x10000, &table_, address};
-  }
-
- private:
-  const UnwindTable& table_;
-};
 
 TEST(UnwindTable, RegistersThatWerePoppedHaveTheirValue) {
   Section section;
@@ -142,7 +105,7 @@ TEST(UnwindTable, RegistersThatWerePoppedHaveTheirValue) {
   // A function behind its pop of rbx and rbp, whose rules GCC leaves; its caller's frame is at rbp.
   section.AddFunction(common, 0x1000, 16, "\x83\x03\x86\x02"s);
   section.AddFunction(common, 0x2000, 16, "\x0c\x06\x10\x86\x02"s);
-  const Table table({section.section()});
+  const MadeTable table({section.section()});
   CodeOfTable code(table.table());
   Unwinder unwinder(code);
   const std::vector<uint64_t> words = {0x2008, 0x1111, /*caller's rbp:*/ 0, /*outermost:*/ 0};
@@ -160,7 +123,7 @@ TEST(UnwindTable, RegistersThatWerePoppedHaveTheirValue) {
 TEST(UnwindTable, IsNotTrustedWhenItIsReadBack) {
   Section section;
   section.AddFunction(section.AddCommon(kAtEntry), 0x1000, 16, "\x41\x0e\x10"s);
-  const std::string good = Table({section.section()}).bytes();
+  const std::string good = MadeTable({section.section()}).bytes();
   EXPECT_FALSE(UnwindTable::Open(AsBytes(good.substr(0, good.size() - 1))).ok());
   for (size_t i = 0; i < good.size(); ++i) {
     std::string bad = good;
