@@ -1,7 +1,9 @@
-// A file of symbols as bytes: mapped, or decompressed when its name ends with .zst.
+// A file of symbols as bytes: mapped, or decompressed when its name ends with .zst, .xz or .gz, as
+// those of kernels' modules do.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -13,8 +15,8 @@ namespace xenoscope::symbolizer {
 
 class FileContent {
  public:
-  // Opens the file at `path`, which messages call `name` (empty: `path`). Errors: not found, not a
-  // regular file, damaged zstd, or decompressed beyond its limit (base/decompression_limit.h).
+  // Opens the file at `path`, whose name is `name` (empty: `path`). Errors: not found, not a
+  // regular file, damaged, or decompressed beyond its limit (base/decompression_limit.h).
   static absl::StatusOr<FileContent> Open(const std::string& path, std::string name = {});
 
   // Returns a file with this content in memory.
@@ -38,8 +40,12 @@ class FileContent {
   FileIdentity identity_;
 };
 
-// Decompresses `bytes` (zstd). Needs two and a half times the result's memory. Errors:
+// Returns the name without the ending that says how the file is compressed, if it has one.
+std::string_view WithoutCompression(std::string_view name);
+
+// Decompresses `bytes` (zstd, xz). Needs two and a half times the result's memory. Errors:
 // ExhaustedError beyond `largest` bytes; InvalidArgument: damaged.
 absl::StatusOr<std::string> DecompressZstd(Bytes bytes, uint64_t largest);
+absl::StatusOr<std::string> DecompressXz(Bytes bytes, uint64_t largest);
 
 }  // namespace xenoscope::symbolizer
