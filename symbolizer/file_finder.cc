@@ -1,14 +1,18 @@
 #include "symbolizer/file_finder.h"
 
+#include <dirent.h>
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/openat2.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
+#include <memory>
+#include <string_view>
 #include <utility>
 
 #include "base/crc.h"
@@ -54,6 +58,44 @@ class Descriptor {
   int fd_;
 };
 
+// A walk through the files below a directory.
+class Walk {
+ public:
+  explicit Walk(absl::FunctionRef<void(const std::string& path)> use) : use_(use) {}
+
+  // Takes what is in the directory of this file descriptor, which it closes.
+  void Enter(int fd, const std::string& path, int depth) {
+    const std::unique_ptr<DIR, Closer> directory(fdopendir(fd));
+    if (!directory) {
+      close(fd);
+      return;
+    }
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): this stream is this function's own
+    while (const dirent* const entry = readdir(directory.get())) {
+      const std::string_view name = entry->d_name;
+      if (name == "." || name == "..") continue;
+      if (names_left_ == 0) return;
+      --names_left_;
+      const std::string below = fmt::format("{}/{}", path, name);
+      struct stat found {};
+      if (fstatat(fd, entry->d_name, &found, AT_SYMLINK_NOFOLLOW) != 0) continue;
+      if (S_ISREG(found.st_mode)) use_(below);
+      if (!S_ISDIR(found.st_mode) || depth == kMaxDepth) continue;
+      const int inner = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+      if (inner >= 0) Enter(inner, below, depth + 1);
+    }
+  }
+
+ private:
+  struct Closer {
+    void operator()(DIR* directory) const { closedir(directory); }
+  };
+  static constexpr int kMaxDepth = 16;
+
+  absl::FunctionRef<void(const std::string& path)> use_;
+  int names_left_ = 100'000;
+};
+
 }  // namespace
 
 FileFinder::FileFinder(std::string root, std::string images, std::shared_ptr<DebugServer> server)
@@ -69,17 +111,30 @@ absl::StatusOr<FileContent> FileFinder::OpenImage(const std::string& build_id) c
 
 absl::StatusOr<FileContent> FileFinder::Open(const std::string& path) const {
   if (root_ == "/") return FileContent::Open(path);
-  const Descriptor root(open(root_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (root.get() < 0) return ErrnoError(errno, "cannot open {}", root_);
-  open_how how{};
-  how.flags = O_PATH | O_CLOEXEC;  // opening it neither blocks nor has side effects
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  const Descriptor file(
-      static_cast<int>(syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how)));
+  // Opening it so neither blocks nor has side effects.
+  const Descriptor file(OpenBelow(path, O_PATH | O_CLOEXEC));
   if (file.get() < 0) return ErrnoError(errno, "cannot open {} below {}", path, root_);
   auto content = FileContent::Open(fmt::format("/proc/self/fd/{}", file.get()), root_ + path);
   if (!content.ok()) return InvalidError("cannot read {} below {}", path, root_);
   return content;
+}
+
+int FileFinder::OpenBelow(const std::string& path, int flags) const {
+  const Descriptor root(open(root_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (root.get() < 0) return -1;
+  open_how how{};
+  how.flags = static_cast<unsigned>(flags);
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  return static_cast<int>(syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how));
+}
+
+absl::Status FileFinder::ForEachFile(const std::string& directory,
+                                     absl::FunctionRef<void(const std::string& path)> use) const {
+  constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+  const int opened = root_ == "/" ? open(directory.c_str(), kFlags) : OpenBelow(directory, kFlags);
+  if (opened < 0) return ErrnoError(errno, "cannot open {} below {}", directory, root_);
+  Walk(use).Enter(opened, directory, 0);
+  return absl::OkStatus();
 }
 
 DebugLink DebugLinkOf(const ElfFile& elf) {

@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "symbolizer/debug_server.h"
 #include "symbolizer/elf/elf_file.h"
@@ -35,6 +37,12 @@ class FileFinder {
   // 5.6; with an older Linux nothing opens below a root). Errors name the path.
   absl::StatusOr<FileContent> Open(const std::string& path) const;
 
+  // Calls for each file below the directory with this path on the machine, with the file's path.
+  // Follows no links below that directory, and at most 16 levels and 100,000 names. Error: there is
+  // no such directory.
+  absl::Status ForEachFile(const std::string& directory,
+                           absl::FunctionRef<void(const std::string& path)> use) const;
+
   // Opens the file of this build-id among the images.
   absl::StatusOr<FileContent> OpenImage(const std::string& build_id) const;
 
@@ -58,6 +66,9 @@ class FileFinder {
   [[nodiscard]] const std::string& root() const { return root_; }
 
  private:
+  // Opens what has this path below the root, as openat2 does with these flags. Returns a file
+  // descriptor, or -1 and errno.
+  [[nodiscard]] int OpenBelow(const std::string& path, int flags) const;
   absl::StatusOr<Found> OpenDebug(const std::string& path, const std::string& build_id) const;
 
   absl::StatusOr<Found> FetchDebug(const std::string& build_id) const;
