@@ -14,12 +14,6 @@ struct RawEntry {
 };
 static_assert(sizeof(RawEntry) == 6);
 
-// The layout of an entry's bits 8 to 11; bits 0 to 3 are sp_reg and 4 to 7 bp_reg in all.
-//   kEnd           4.14 to 6.2      type type end  -
-//   kSignalAndEnd  6.3              type type sig. end
-//   kFiveTypes     6.4 and later    type type type signal
-enum class OrcLayout : uint8_t { kEnd, kSignalAndEnd, kFiveTypes };
-
 constexpr uint16_t kTwoBits = 0x3;
 constexpr uint16_t kThreeBits = 0x7;
 constexpr int kTypeShift = 8;
@@ -28,21 +22,6 @@ constexpr uint16_t kBit11 = 1U << 11;
 
 RawEntry EntryAt(Bytes entries, size_t i) {
   return LoadUnchecked<RawEntry>(entries.data() + i * sizeof(RawEntry));
-}
-
-// Nearly all entries are of calls, whose type is 0, or 2 since there are five types. Each kernel
-// has code that nothing called, which bit 11 marks in the second layout; the first does not use it.
-OrcLayout LayoutOf(Bytes entries) {
-  std::array<size_t, kThreeBits + 1> of_type{};
-  bool has_bit_11 = false;
-  for (size_t i = 0; i < entries.size() / sizeof(RawEntry); ++i) {
-    const uint16_t bits = EntryAt(entries, i).bits;
-    ++of_type.at((bits >> kTypeShift) & kThreeBits);
-    has_bit_11 = has_bit_11 || (bits & kBit11) != 0;
-  }
-  constexpr size_t kCallOfFive = 2;
-  if (of_type.at(kCallOfFive) > of_type.at(0)) return OrcLayout::kFiveTypes;
-  return has_bit_11 ? OrcLayout::kSignalAndEnd : OrcLayout::kEnd;
 }
 
 OrcType TypeOf(OrcLayout layout, uint16_t bits) {
@@ -71,36 +50,60 @@ OrcEntry Decode(OrcLayout layout, const RawEntry& raw, Address begin) {
 
 }  // namespace
 
+// Nearly all entries are of calls, whose type is 0, or 2 since there are five types. Each kernel
+// has code that nothing called, which bit 11 marks in the second layout; the first does not use it.
+OrcLayout OrcLayoutOf(Bytes entries) {
+  std::array<size_t, kThreeBits + 1> of_type{};
+  bool has_bit_11 = false;
+  for (size_t i = 0; i < entries.size() / sizeof(RawEntry); ++i) {
+    const uint16_t bits = EntryAt(entries, i).bits;
+    ++of_type.at((bits >> kTypeShift) & kThreeBits);
+    has_bit_11 = has_bit_11 || (bits & kBit11) != 0;
+  }
+  constexpr size_t kCallOfFive = 2;
+  if (of_type.at(kCallOfFive) > of_type.at(0)) return OrcLayout::kFiveTypes;
+  return has_bit_11 ? OrcLayout::kSignalAndEnd : OrcLayout::kEnd;
+}
+
 std::optional<std::vector<OrcEntry>> ReadOrc(const OrcSections& sections) {
   const size_t count = sections.addresses.size() / sizeof(int32_t);
-  if (count == 0 || sections.addresses.size() % sizeof(int32_t) != 0 ||
+  if (sections.addresses.size() % sizeof(int32_t) != 0 ||
       sections.entries.size() != count * sizeof(RawEntry)) {
     return std::nullopt;
   }
-  const OrcLayout layout = LayoutOf(sections.entries);
-  std::vector<OrcEntry> entries;
-  entries.reserve(count);
+  std::vector<Address> begins;
+  begins.reserve(count);
   for (size_t i = 0; i < count; ++i) {
     const size_t at = i * sizeof(int32_t);
     const auto distance = LoadUnchecked<int32_t>(sections.addresses.data() + at);
-    const Address begin = sections.addresses_at + at + static_cast<uint64_t>(int64_t{distance});
-    entries.push_back(Decode(layout, EntryAt(sections.entries, i), begin));
+    begins.push_back(sections.addresses_at + at + static_cast<uint64_t>(int64_t{distance}));
+  }
+  return ReadOrc(begins, sections.entries, OrcLayoutOf(sections.entries));
+}
+
+std::optional<std::vector<OrcEntry>> ReadOrc(std::span<const Address> begins, Bytes entries,
+                                             OrcLayout layout) {
+  if (begins.empty() || entries.size() != begins.size() * sizeof(RawEntry)) return std::nullopt;
+  std::vector<OrcEntry> read;
+  read.reserve(begins.size());
+  for (size_t i = 0; i < begins.size(); ++i) {
+    read.push_back(Decode(layout, EntryAt(entries, i), begins[i]));
   }
   // Of two entries at one address, the first ends what is before, and is undefined: the other one
   // counts. Before 5.6 the tables are sorted only when the kernel boots.
-  std::ranges::stable_sort(entries, [](const OrcEntry& a, const OrcEntry& b) {
+  std::ranges::stable_sort(read, [](const OrcEntry& a, const OrcEntry& b) {
     const auto key = [](const OrcEntry& of) {
       return std::pair(of.begin, of.type != OrcType::kUndefined);
     };
     return key(a) < key(b);
   });
   size_t kept = 0;
-  for (const OrcEntry& entry : entries) {
-    if (kept > 0 && entries[kept - 1].begin == entry.begin) --kept;
-    entries[kept++] = entry;
+  for (const OrcEntry& entry : read) {
+    if (kept > 0 && read[kept - 1].begin == entry.begin) --kept;
+    read[kept++] = entry;
   }
-  entries.resize(kept);
-  return entries;
+  read.resize(kept);
+  return read;
 }
 
 }  // namespace xenoscope::symbolizer

@@ -1,10 +1,12 @@
 // Reads the tables by which a kernel of Linux for x86-64 finds the callers of its own functions
 // (ORC): the section .orc_unwind_ip has the addresses from which on entries hold, each relative to
-// its own place, and .orc_unwind has the entries (arch/x86/include/asm/orc_types.h).
+// its own place, and .orc_unwind has the entries (arch/x86/include/asm/orc_types.h). The file of a
+// module has the same sections, but addresses are made when it is loaded.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,12 @@ struct OrcSections {
   Address addresses_at = 0;  // address of that section, as linked
   Bytes entries;             // .orc_unwind
 };
+
+// The layout of an entry's bits 8 to 11; bits 0 to 3 are sp_reg and 4 to 7 bp_reg in all.
+//   kEnd           4.14 to 6.2      type type end  -
+//   kSignalAndEnd  6.3              type type sig. end
+//   kFiveTypes     6.4 and later    type type type signal
+enum class OrcLayout : uint8_t { kEnd, kSignalAndEnd, kFiveTypes };
 
 // The registers on which entries are based. Numbers of Linux.
 enum class OrcRegister : uint8_t {
@@ -57,9 +65,14 @@ struct OrcEntry {
   }
 };
 
-// Returns the entries in the order of their addresses, at most one for each. The three layouts that
-// Linux has had are told by what is in them: 4.14 to 6.2, 6.3, and since 6.4. Nothing: the sections
+// Returns the layout of the entries of a kernel, by what is in them. O(n).
+OrcLayout OrcLayoutOf(Bytes entries);
+
+// Returns the entries in the order of their addresses, at most one for each. Nothing: the sections
 // do not fit together, or are empty. O(n log n).
 std::optional<std::vector<OrcEntry>> ReadOrc(const OrcSections& sections);
+// Returns the same of entries whose addresses are `begins`, one of each, in this layout.
+std::optional<std::vector<OrcEntry>> ReadOrc(std::span<const Address> begins, Bytes entries,
+                                             OrcLayout layout);
 
 }  // namespace xenoscope::symbolizer

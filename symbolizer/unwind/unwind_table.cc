@@ -313,9 +313,13 @@ std::string MakeUnwindTable(std::span<const CfiSection> sections) {
 
 std::string MakeUnwindTable(const OrcSections& sections) {
   const auto entries = ReadOrc(sections);
-  if (!entries) return {};
+  return entries ? MakeUnwindTable(*entries) : std::string();
+}
+
+std::string MakeUnwindTable(std::span<const OrcEntry> entries) {
+  if (entries.empty()) return {};
   Maker maker;
-  maker.Add(*entries);
+  maker.Add(entries);
   maker.EndSection();
   return maker.Finish();
 }

@@ -107,5 +107,8 @@ std::string MakeUnwindTable(std::span<const CfiSection> sections);
 // Returns the bytes of the table for a kernel's ORC; empty where these sections are none. O(n log
 // n).
 std::string MakeUnwindTable(const OrcSections& sections);
+// Returns the bytes of the table for entries of ORC in the order of their addresses; empty where
+// there are none. O(n).
+std::string MakeUnwindTable(std::span<const OrcEntry> entries);
 
 }  // namespace xenoscope::symbolizer
