@@ -46,10 +46,6 @@ std::string BaseName(const std::string& path) {
   return name.stem().string();
 }
 
-std::string WithoutZst(const std::string& name) {
-  return name.ends_with(".zst") ? name.substr(0, name.size() - 4) : name;
-}
-
 // The path in a recording's directory at which a reader looks for this source; empty: none.
 std::string NameInRecording(const symbolizer::SymbolSource& source, DomainId domain,
                             const symbolizer::FileContent& content) {
@@ -58,18 +54,19 @@ std::string NameInRecording(const symbolizer::SymbolSource& source, DomainId dom
   switch (source.kind) {
     case symbolizer::SourceKind::kXen:
       if (symbolizer::IsOfLivepatches(content.bytes())) {
-        return fmt::format("symbols/livepatches/{}", WithoutZst(file));
+        return fmt::format("symbols/livepatches/{}", symbolizer::WithoutCompression(file));
       }
       return is_elf ? "symbols/xen-syms" : "symbols/xensyms";
     case symbolizer::SourceKind::kKernel:
       return fmt::format("guests/{}/{}", domain.value, is_elf ? "vmlinux" : "kallsyms");
     case symbolizer::SourceKind::kModules:
       return fmt::format("guests/{}/modules", domain.value);
+    case symbolizer::SourceKind::kModuleFile:
     case symbolizer::SourceKind::kVdso:
     case symbolizer::SourceKind::kPerfMaps:
-      break;  // no option names them
+      break;  // AddNamed does not come with them
     case symbolizer::SourceKind::kImage:
-      return fmt::format("guests/{}/images/{}", domain.value, WithoutZst(file));
+      return fmt::format("guests/{}/images/{}", domain.value, symbolizer::WithoutCompression(file));
   }
   return {};
 }
@@ -83,6 +80,8 @@ absl::Status AddNamed(const ArchiveOptions& options, const Recording& recording,
                              NamedSources(options.profile.symbols, &recording.info()));
   std::set<std::string> names;
   for (const symbolizer::SymbolSource& source : named.sources) {
+    // Those through which chains go are added with those that were found.
+    if (source.kind == symbolizer::SourceKind::kModuleFile) continue;
     XENOSCOPE_ASSIGN_OR_RETURN(symbolizer::FileContent file,
                                symbolizer::FileContent::Open(source.path));
     const symbolizer::FileContent& content = contents.emplace_back(std::move(file));
@@ -113,6 +112,18 @@ void KeepUnwindTables(Bytes file, std::vector<Bytes>& kept) {
   if (!elf.ok()) return;
   for (const char* const name : {".eh_frame", ".debug_frame"}) {
     if (const Bytes section = elf->Section(name); !section.empty()) kept.push_back(section);
+  }
+}
+
+// Adds the files of kernels' modules through which call chains were unwound.
+void AddModules(const symbolizer::KernelModules& modules,
+                std::deque<std::vector<std::byte>>& trimmed,
+                std::vector<recording::AddedFile>& added) {
+  for (const auto& [domain, file] : modules.UsedFiles()) {
+    added.push_back(
+        {fmt::format("guests/{}/{}/{}.ko", domain.value, symbolizer::kModulesInRecording,
+                     file->name()),
+         trimmed.emplace_back(symbolizer::TrimmedFile(file->content(), file->LoadedParts()))});
   }
 }
 
@@ -162,6 +173,7 @@ absl::Status RunArchive(ArchiveOptions options) {
     added.push_back({fmt::format("{}/{}", symbolizer::kImagesInRecording, file.name),
                      trimmed.emplace_back(symbolizer::TrimmedFile(file.content, code))});
   }
+  AddModules(source.symbols().modules(), trimmed, added);
   std::deque<symbolizer::FileContent> contents;
   XENOSCOPE_RETURN_IF_ERROR(AddNamed(options, recording, contents, added));
   const std::string output =

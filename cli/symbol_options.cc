@@ -51,7 +51,7 @@ absl::Status AddGiven(const recording::RecordingInfo* info, const std::vector<st
   return absl::OkStatus();
 }
 
-// "web1:kernel=vmlinux,modules=FILE,root=DIR,exe=FILE"
+// "web1:kernel=vmlinux,modules=FILE,root=DIR,module=FILE,exe=FILE"
 absl::Status AddGuest(const recording::RecordingInfo* info, const std::string& text,
                       Required required, symbolizer::SymbolSources& sources) {
   const size_t colon = text.find(':');
@@ -78,11 +78,14 @@ absl::Status AddGuest(const recording::RecordingInfo* info, const std::string& t
       source.kind = symbolizer::SourceKind::kKernel;
     } else if (key == "modules") {
       source.kind = symbolizer::SourceKind::kModules;
+    } else if (key == "module") {
+      source.kind = symbolizer::SourceKind::kModuleFile;
     } else if (key == "exe") {
       source.kind = symbolizer::SourceKind::kImage;
     } else {
       return InvalidError(
-          "--guest {}: there is no key '{}'; choose from kernel, kallsyms, modules, root, exe",
+          "--guest {}: there is no key '{}'; choose from kernel, kallsyms, modules, root, module, "
+          "exe",
           text, key);
     }
     sources.sources.insert(sources.sources.begin(), std::move(source));
@@ -153,8 +156,9 @@ void AddSymbolOptions(Command command, SymbolOptions& options) {
       .OneWordEach();
   command
       .AddOption("--guest", options.guests,
-                 "DOMAIN:kernel=FILE,kallsyms=FILE,modules=FILE,root=DIR,exe=FILE: all symbol "
-                 "files of one domain; root: directory where its file system is mounted or copied")
+                 "DOMAIN:kernel=FILE,kallsyms=FILE,modules=FILE,root=DIR,module=FILE,exe=FILE: all "
+                 "symbol files of one domain; root: directory where its file system is mounted or "
+                 "copied; module: a .ko file of its kernel")
       .OneWordEach();
   command
       .AddOption("--symfs", options.symfs,

@@ -450,7 +450,10 @@ absl::StatusOr<UnwindResults> UnwindStacks(recording::Recording& recording,
     XENOSCOPE_RETURN_IF_ERROR(Rewriter(stream.file.bytes(), workers, out, results).Run());
     recording.ReplaceSamples(i, std::move(out));
   }
-  for (auto& [domain, kernel] : results.kernels) kernel.why_no_orc = code.kernels.WhyNoOrc(domain);
+  for (auto& [domain, kernel] : results.kernels) {
+    kernel.why_no_orc = code.kernels.WhyNoOrc(domain);
+    kernel.modules_without_orc = symbols.modules().Missing(domain);
+  }
   return results;
 }
 

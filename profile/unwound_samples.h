@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/ids.h"
@@ -32,6 +33,8 @@ struct KernelUnwindCounts {
   UnwindCounts by_orc{};
   uint64_t by_frame_pointers = 0;  // chains that stay as they were recorded
   std::string why_no_orc;          // why there are such chains, for a user
+  // Modules of the kernel that chains met and that have no ORC, each with the reason: "brd: ...".
+  std::vector<std::string> modules_without_orc;
 };
 
 struct UnwindResults {

@@ -49,6 +49,14 @@ bool IsBpf(std::string_view name) {
   return name.starts_with("bpf_prog_") || name.starts_with("bpf_trampoline_");
 }
 
+// Returns the module that is the image of such a name in kallsyms, "[NAME]"; empty: it is the
+// kernel itself, or code that the kernel made (BPF programs, trampolines of ftrace and kprobes).
+std::string ModuleOf(std::string_view image) {
+  if (!image.starts_with('[') || !image.ends_with(']')) return {};
+  const std::string_view name = image.substr(1, image.size() - 2);
+  return name == "bpf" || name.starts_with("__builtin__") ? std::string() : std::string(name);
+}
+
 bool HasOrc(const ImageFile& file) { return !file.elf().Section(".orc_unwind").empty(); }
 
 // Returns what an address in no image's text may be, or nothing.
@@ -298,32 +306,69 @@ std::optional<CodeLocation> DomainSymbols::LocationOf(DomainId domain, Mode mode
   return std::nullopt;
 }
 
-std::string_view DomainSymbols::NameAt(DomainId domain, Mode mode, Address address) {
+DomainSymbols::Place DomainSymbols::PlaceAt(DomainId domain, Mode mode, Address address) {
   for (const Image& image : SpaceOf(domain, mode).images) {
     const uint32_t symbol = image.symbols->Find(address - image.bias);
-    if (symbol != SymbolIndex::kNoSymbol) return image.symbols->Name(symbol);
+    if (symbol != SymbolIndex::kNoSymbol) return {&image, symbol};
   }
-  return "";
+  return {};
+}
+
+std::string_view DomainSymbols::NameAt(DomainId domain, Mode mode, Address address) {
+  const Place place = PlaceAt(domain, mode, address);
+  return place.image == nullptr ? "" : place.image->symbols->Name(place.symbol);
+}
+
+const DomainSymbols::File* DomainSymbols::KernelWithOrc(DomainId domain) {
+  for (const File& kernel : SpaceOf(domain, Mode::kKernel).files) {
+    if (HasOrc(*kernel.file)) return &kernel;
+  }
+  return nullptr;
 }
 
 UnwindCode DomainSymbols::KernelCodeAt(DomainId domain, Address address) {
   if (address < kHighHalf) return {.entered_kernel = true};
   UnwindCode code{.frame_pointers = false};
-  if (IsBetween(address, kModulesBegin, kModulesEnd)) {
-    code.mapped = true;
-    code.frame_pointers = IsBpf(NameAt(domain, Mode::kKernel, address));
-    return code;
-  }
-  for (const File& kernel : SpaceOf(domain, Mode::kKernel).files) {
-    if (!HasOrc(*kernel.file)) continue;
-    code.table = kernel.file->unwind_table();
-    code.address = address - kernel.bias;
+  const bool is_in_area = IsBetween(address, kModulesBegin, kModulesEnd);
+  const File* const kernel = is_in_area ? nullptr : KernelWithOrc(domain);
+  if (kernel != nullptr) {
+    code.table = kernel->file->unwind_table();
+    code.address = address - kernel->bias;
     code.is_thunk = IsThunk(NameAt(domain, Mode::kKernel, address));
     code.mapped = code.is_thunk ||
                   (code.table != nullptr && code.table->Find(code.address) != UnwindTable::kNoRow);
-    break;
+    if (code.mapped) return code;
+  }
+  // A kernel without KASLR has its modules below that area.
+  if (const auto of_module = ModuleCodeAt(domain, address)) return *of_module;
+  if (is_in_area) {
+    code.mapped = true;
+    code.frame_pointers = IsBpf(NameAt(domain, Mode::kKernel, address));
   }
   return code;
+}
+
+std::optional<UnwindCode> DomainSymbols::ModuleCodeAt(DomainId domain, Address address) {
+  if (auto placed = modules_.CodeAt(domain, address)) return placed;
+  const Place place = PlaceAt(domain, Mode::kKernel, address);
+  if (place.image == nullptr) return std::nullopt;
+  const SymbolIndex& symbols = *place.image->symbols;
+  const std::string& image = symbols.Image(place.symbol);
+  const std::string module = ModuleOf(image);
+  const File* const kernel = KernelWithOrc(domain);
+  if (module.empty() || kernel == nullptr || modules_.IsKnown(domain, module)) return std::nullopt;
+  // The functions of a module lie together.
+  const auto is_of_module = [&](uint32_t symbol) { return symbols.Image(symbol) == image; };
+  uint32_t symbol = place.symbol;
+  while (symbol > 0 && is_of_module(symbol - 1)) --symbol;
+  std::vector<LoadedFunction> functions;
+  for (; symbol < symbols.size() && is_of_module(symbol); ++symbol) {
+    functions.push_back({symbols.Name(symbol), symbols.Start(symbol) + place.image->bias});
+  }
+  const auto [of_kernel, is_new] = module_kernels_.try_emplace(kernel->file.get());
+  if (is_new) of_kernel->second = ModuleKernelOf(kernel->file->elf());
+  modules_.Place(domain, module, functions, of_kernel->second, processes_.FinderOf(domain));
+  return modules_.CodeAt(domain, address);
 }
 
 UnwindCode DomainSymbols::UserCodeAt(DomainId domain, AddressSpaceId space, Address address) {
@@ -339,14 +384,12 @@ UnwindCode DomainSymbols::UserCodeAt(DomainId domain, AddressSpaceId space, Addr
 }
 
 std::string DomainSymbols::WhyNoOrc(DomainId domain) {
-  const Space& own = SpaceOf(domain, Mode::kKernel);
-  for (const File& kernel : own.files) {
-    if (HasOrc(*kernel.file)) {
-      return kernel.file->unwind_table() != nullptr
-                 ? ""
-                 : fmt::format("the ORC of {} is damaged", kernel.file->path());
-    }
+  if (const File* const kernel = KernelWithOrc(domain)) {
+    return kernel->file->unwind_table() != nullptr
+               ? ""
+               : fmt::format("the ORC of {} is damaged", kernel->file->path());
   }
+  const Space& own = SpaceOf(domain, Mode::kKernel);
   if (!own.files.empty()) {
     return fmt::format("{} has no ORC (.orc_unwind)", own.files.front().file->path());
   }

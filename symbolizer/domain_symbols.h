@@ -30,6 +30,7 @@
 #include "base/resolver.h"
 #include "base/user_registers.h"
 #include "symbolizer/image_file.h"
+#include "symbolizer/kernel_modules.h"
 #include "symbolizer/process_images.h"
 #include "symbolizer/symbol_index.h"
 
@@ -90,8 +91,9 @@ class DomainSymbols : public Resolver {
                                          Address address);
 
   // Returns what unwinding by ORC needs to know of the code at an address of the domain's kernel.
-  // Code of modules has no table: their files are not known. Not thread-safe.
+  // Looks up the file of a module whose code was not met before. Not thread-safe.
   UnwindCode KernelCodeAt(DomainId domain, Address address);
+  KernelModules& modules() { return modules_; }
   // Returns what unwinding needs to know of the code at an address in user mode of a domain whose
   // processes are not known: that of the file that the address space has there, or else of the only
   // file given for the domain that has code there. Not thread-safe.
@@ -146,8 +148,20 @@ class DomainSymbols : public Resolver {
 
   static uint32_t SpaceKey(DomainId domain, Mode mode);
   Space& SpaceOf(DomainId domain, Mode mode);
-  // Returns the name of the function as its file has it; empty: none is known there.
+  // A function, by its number in an image.
+  struct Place {
+    const Image* image = nullptr;
+    uint32_t symbol = SymbolIndex::kNoSymbol;
+  };
+  // Returns the function at the address in the first image that has one; null: none is known there.
+  Place PlaceAt(DomainId domain, Mode mode, Address address);
+  // Returns its name as its file has it; empty: none is known there.
   std::string_view NameAt(DomainId domain, Mode mode, Address address);
+  // Returns the file of the domain's kernel that has ORC; null: there is none.
+  const File* KernelWithOrc(DomainId domain);
+  // Returns what unwinding needs to know of the code of a module; nothing: the address is in none
+  // whose file is known.
+  std::optional<UnwindCode> ModuleCodeAt(DomainId domain, Address address);
   FunctionId ResolveIn(DomainId domain, Mode mode, Space& space, Address address);
   FunctionId EndOfChain(ChainEnd end);
   FunctionId Unresolved(DomainId domain, Mode mode, const Space& space, Address address);
@@ -155,6 +169,8 @@ class DomainSymbols : public Resolver {
 
   absl::flat_hash_map<uint32_t, Space> spaces_;
   ProcessImages processes_;
+  KernelModules modules_;
+  absl::flat_hash_map<const ImageFile*, ModuleKernel> module_kernels_;
   std::deque<Function> functions_;  // a deque: references from Describe() stay valid
   absl::flat_hash_map<std::string, FunctionId> ids_;
   std::vector<Memo> memos_ = std::vector<Memo>(kMemos);

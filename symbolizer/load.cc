@@ -16,6 +16,7 @@
 #include "symbolizer/elf/build_id.h"
 #include "symbolizer/elf/elf_file.h"
 #include "symbolizer/elf/elf_symbols.h"
+#include "symbolizer/elf/module_file.h"
 #include "symbolizer/file_content.h"
 #include "symbolizer/file_finder.h"
 #include "symbolizer/image_file.h"
@@ -29,8 +30,7 @@ namespace {
 
 // Returns the image's name: "busybox" for "guests/3/images/busybox.zst".
 std::string ImageName(const std::string& path) {
-  const std::filesystem::path name = std::filesystem::path(path).filename();
-  return name.extension() == ".zst" ? name.stem().string() : name.string();
+  return std::string(WithoutCompression(std::filesystem::path(path).filename().string()));
 }
 
 // Returns whether it is a Linux boot image, by its protocol (Documentation/arch/x86/boot.rst):
@@ -104,8 +104,9 @@ class Loader {
 
   static Mode ModeOf(SourceKind kind) {
     if (kind == SourceKind::kXen) return Mode::kXen;
-    return kind == SourceKind::kKernel || kind == SourceKind::kModules ? Mode::kKernel
-                                                                       : Mode::kUser;
+    const bool of_kernel = kind == SourceKind::kKernel || kind == SourceKind::kModules ||
+                           kind == SourceKind::kModuleFile;
+    return of_kernel ? Mode::kKernel : Mode::kUser;
   }
 
   absl::Status LoadModules(const SymbolSource& source) {
@@ -132,6 +133,7 @@ class Loader {
         if (HasTypes(text)) return ReadKallsyms(text, modules_[source.domain]);
         return ReadAddressNames(text, kKernelImage);
       case SourceKind::kImage:
+      case SourceKind::kModuleFile:
       case SourceKind::kModules:
       case SourceKind::kVdso:
       case SourceKind::kPerfMaps:
@@ -145,6 +147,12 @@ class Loader {
     XENOSCOPE_ASSIGN_OR_RETURN(FileContent file, FileContent::Open(source.path));
     if (source.kind == SourceKind::kVdso) {
       return resolver_->processes().SetVdso(source.domain, std::move(file));
+    }
+    if (source.kind == SourceKind::kModuleFile) {
+      XENOSCOPE_ASSIGN_OR_RETURN(std::shared_ptr<const ModuleFile> module,
+                                 ModuleFile::Open(std::move(file), source.path));
+      resolver_->modules().AddFile(source.domain, std::move(module));
+      return absl::OkStatus();
     }
     if (source.kind == SourceKind::kPerfMaps) {
       PerfMaps maps = PerfMaps::Read(AsText(file.bytes()));

@@ -1,5 +1,6 @@
 // Makes a resolver from files of symbols. A file's kind is recognised by its content, so that a
-// user can name any file: texts as in text_symbols.h and ELF files, each also as FILE.zst.
+// user can name any file: texts as in text_symbols.h and ELF files, each also compressed
+// (file_content.h).
 //
 // For a kernel or Xen the functions come from the first usable source, texts before ELF files, as
 // texts have the addresses of the boot. An ELF file adds code, lines and inlined frames; KASLR's
@@ -23,12 +24,13 @@
 namespace xenoscope::symbolizer {
 
 enum class SourceKind : uint8_t {
-  kXen,       // xensyms, or the ELF file xen-syms, or of livepatches; the domain means nothing
-  kKernel,    // a domain's kallsyms, System.map, or the ELF file vmlinux
-  kModules,   // xensyms, the ELF file xen-syms, or livepatches; the domain is ignored
-  kImage,     // what runs in a domain's user mode: an ELF file, nm's output, "address name" lines
-  kVdso,      // what a domain's kernel gives its processes: an ELF file
-  kPerfMaps,  // functions that JIT compilers wrote down, of a domain's processes
+  kXen,         // xensyms, or the ELF file xen-syms, or of livepatches; the domain means nothing
+  kKernel,      // a domain's kallsyms, System.map, or the ELF file vmlinux
+  kModules,     // xensyms, the ELF file xen-syms, or livepatches; the domain is ignored
+  kModuleFile,  // a module of a domain's kernel: NAME.ko
+  kImage,       // what runs in a domain's user mode: an ELF file, nm's output, "address name" lines
+  kVdso,        // what a domain's kernel gives its processes: an ELF file
+  kPerfMaps,    // functions that JIT compilers wrote down, of a domain's processes
 };
 
 struct SymbolSource {
@@ -67,10 +69,14 @@ struct LoadedSymbols {
 // Returns the files of symbols in a recording's directory, as docs/recording-format.md names them:
 // symbols/{xensyms,xen-syms}, symbols/livepatches/ and
 // symbols/dom0.{kallsyms,modules,vdso,perf-maps},
-// guests/DOMID/{kallsyms,System.map,modules,vmlinux,vdso,perf-maps}, all other files in
-// guests/DOMID/ and guests/DOMID/images/ as images, and symbols/images/ by build-id; each also with
+// guests/DOMID/{kallsyms,System.map,modules,vmlinux,vdso,perf-maps}, the modules in
+// guests/DOMID/kernel-modules/, all other files in guests/DOMID/ and guests/DOMID/images/ as
+// images, and symbols/images/ by build-id; each also with
 // ".zst". Files that do not exist are left out: a recording without symbols is valid.
 SymbolSources SourcesInRecording(const std::string& directory);
+
+// The directory, within a domain's in a recording, of its kernel's modules.
+inline constexpr const char* kModulesInRecording = "kernel-modules";
 
 // Returns whether a file of kind kXen is a list of livepatches, or the file of one.
 bool IsOfLivepatches(Bytes content);

@@ -50,6 +50,8 @@ class ProcessImages {
   // Sets the directory with the domain's files, which are not on this machine. kEveryDomain: for
   // domains without a root of their own.
   void SetRoot(DomainId domain, const std::string& root);
+  // Returns a finder of the files of the domain's machine.
+  [[nodiscard]] FileFinder FinderOf(DomainId domain) const;
   // Adds a file that replaces files with this build-id or content id (hexadecimal) that are not on
   // this machine.
   void AddSubstitute(const std::string& build_id, const std::string& path);
@@ -138,7 +140,6 @@ class ProcessImages {
   void Read(File& file) const;
   // Reads a file of which only the build-id is known.
   void ReadByBuildId(File& file) const;
-  [[nodiscard]] FileFinder FinderOf(DomainId domain) const;
   // Reads the file at `path`, or an image (FileFinder), into `file`, if it is the one that ran. OK
   // when it has functions, too.
   absl::Status ReadFrom(const FileFinder& finder, FileContent content, const std::string& path,

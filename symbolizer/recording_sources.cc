@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "symbolizer/file_content.h"
 #include "symbolizer/load.h"
 
 namespace xenoscope::symbolizer {
@@ -38,10 +39,6 @@ std::vector<fs::path> Entries(const fs::path& directory) {
   return entries;
 }
 
-std::string WithoutZst(const fs::path& path) {
-  return path.extension() == ".zst" ? path.stem().string() : path.filename().string();
-}
-
 // kallsyms comes first: it has modules, and the addresses of the recorded boot.
 constexpr std::array<std::string_view, 3> kKernels{"kallsyms", "System.map", "vmlinux"};
 constexpr std::array<std::pair<std::string_view, SourceKind>, 3> kOthers{
@@ -63,9 +60,12 @@ void AddFiles(const fs::path& directory, DomainId domain, SymbolSources& sources
       sources.sources.push_back({domain, kind, *std::move(path)});
     }
   }
+  for (const fs::path& path : Entries(directory / kModulesInRecording)) {
+    sources.sources.push_back({domain, SourceKind::kModuleFile, path.string()});
+  }
   for (const fs::path& images : {directory, directory / "images"}) {
     for (const fs::path& path : Entries(images)) {
-      const std::string name = WithoutZst(path);
+      const std::string name(WithoutCompression(path.filename().string()));
       if (name == kNoSymbols || std::ranges::count(kKernels, name) > 0 ||
           std::ranges::count(kOthers, name, &std::pair<std::string_view, SourceKind>::first) > 0) {
         continue;

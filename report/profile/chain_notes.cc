@@ -19,6 +19,7 @@ using recording::StreamInfo;
 
 constexpr uint64_t kMinSamples = 50;    // fewer samples may all be in outermost functions
 constexpr size_t kMaxNamedDomains = 3;  // domains of a note; of more the number is given
+constexpr size_t kMaxNamedModules = 3;  // modules of a note; of others the number is given
 
 // Reasons why chains end early, each with its number.
 class Ends {
@@ -99,6 +100,19 @@ std::string GuestProgramsNote(const recording::RecordingInfo& info,
       counts.of(ChainEnd::kOutermost), counts.Chains(), ends.Text());
 }
 
+// Returns which code of a kernel has no ORC.
+std::string WithoutOrc(const std::string& domain, const std::vector<std::string>& modules) {
+  std::string why = "end at code without ORC: that of ";
+  if (modules.empty()) return why + "unknown modules, BPF, or assembly";
+  const size_t named = std::min(modules.size(), kMaxNamedModules);
+  why += fmt::format("modules ({}", fmt::join(modules.begin(), modules.begin() + named, "; "));
+  if (modules.size() > named) why += fmt::format("; and {} more", modules.size() - named);
+  return why + fmt::format(
+                   "), BPF, or assembly; --guest {0}:root=DIR or {0}:module=FILE.ko gives "
+                   "modules",
+                   domain);
+}
+
 std::string KernelNote(const recording::RecordingInfo& info, const std::string& domain,
                        const profile::KernelUnwindCounts& kernel) {
   if (!kernel.why_no_orc.empty()) {
@@ -111,7 +125,7 @@ std::string KernelNote(const recording::RecordingInfo& info, const std::string& 
   }
   Ends ends(kernel.by_orc);
   ends.Add(ChainEnd::kStackCut, "end where the stack that was read ends");
-  ends.Add(ChainEnd::kNoTable, "end at code without ORC: that of modules, BPF, or assembly");
+  ends.Add(ChainEnd::kNoTable, WithoutOrc(domain, kernel.modules_without_orc));
   ends.Add(ChainEnd::kBadRule,
            "end because the stack had changed since the vCPU was stopped, or the ORC is of another "
            "kernel");

@@ -225,6 +225,47 @@ TEST_F(StoppedSamples, HaveTheCallersThatOrcSays) {
   unlink(kernel.c_str());
 }
 
+// A module's function that a function of the kernel called.
+TEST_F(StoppedSamples, HaveTheCallersThatAModulesOrcSays) {
+  const std::string kernel = testing::TempDir() + "/vmlinux." + std::to_string(getpid());
+  const std::string module = kernel + ".ko";
+  const std::string names = kernel + ".kallsyms";
+  constexpr Address kModule = 0xffffffffc0201000;
+  ASSERT_TRUE(WriteKernel(kernel));
+  std::ofstream(names) << fmt::format(
+      "{:x} T _stext\n{:x} t submit\t[demo]\n{:x} t transfer\t[demo]\n", kAddress, kModule,
+      kModule + 0x10);
+  std::ofstream(module + ".S") << R"(
+      .section .modinfo, "a"
+      .asciz "name=demo"
+      .text
+      submit: .fill 0x10, 1, 0x90
+      transfer: .fill 0x10, 1, 0x90
+      .section .orc_unwind_ip, "a"
+      .long .text - ., .text + 0x20 - .
+      .section .orc_unwind, "a"
+      .short 16, 0, 0x205
+      .short 0, 0, 0x000
+  )";
+  ASSERT_EQ(std::system(fmt::format("gcc -c {0}.S -o {0} && rm {0}.S", module).c_str()), 0);
+  AddStopped(10, Mode::kKernel, {kModule + 8, 0, kAddress + 0x20});
+  Recording recording = recorded_.Open();
+  const std::vector<symbolizer::SymbolSource> without = {
+      {kD1, symbolizer::SourceKind::kKernel, names},
+      {kD1, symbolizer::SourceKind::kKernel, kernel}};
+  symbols_ = Load(without);
+  EXPECT_THAT(Chains(recording),
+              ElementsAre(ElementsAre(kAddress, kModule + 8, AddressOf(ChainEnd::kNoTable))));
+  EXPECT_THAT(kernels_[kD1].modules_without_orc, ElementsAre(testing::HasSubstr("demo: ")));
+  std::vector<symbolizer::SymbolSource> with = without;
+  with.push_back({kD1, symbolizer::SourceKind::kModuleFile, module});
+  Recording again = recorded_.Open();
+  symbols_ = Load(with);
+  EXPECT_THAT(Chains(again), ElementsAre(ElementsAre(kAddress, kModule + 8, kAddress + 0x20)));
+  EXPECT_THAT(kernels_[kD1].modules_without_orc, testing::IsEmpty());
+  for (const std::string& file : {kernel, module, names}) unlink(file.c_str());
+}
+
 // A vCPU of which the stack from which its stack was entered, and that of user mode, are known.
 class StoppedInInterrupt : public StoppedSamples {
  protected:

@@ -102,6 +102,18 @@ TEST(UnwindNotes, SayOfEachKernelHowItsChainsEnd) {
                   HasSubstr("7 end at code without ORC"), HasSubstr("3 end because"))));
 }
 
+TEST(UnwindNotes, SayWhichModulesHaveNoOrc) {
+  profile::UnwindResults results;
+  profile::KernelUnwindCounts& kernel = results.kernels[DomainId{3}];
+  kernel.by_orc.chains[static_cast<size_t>(ChainEnd::kNoTable)] = 7;
+  kernel.modules_without_orc = {"a: no file", "b: no file", "c: no file", "d: no file",
+                                "e: no file"};
+  EXPECT_THAT(UnwindNotes({}, results),
+              ElementsAre(AllOf(HasSubstr("7 end at code without ORC: that of modules (a: no file; "
+                                          "b: no file; c: no file; and 2 more)"),
+                                HasSubstr("d3:module=FILE"))));
+}
+
 TEST(UnwindNotes, SayHowChainsOfGuestsProgramsEnd) {
   profile::UnwindResults results;
   results.guest_programs.chains[static_cast<size_t>(ChainEnd::kOutermost)] = 5;

@@ -17,6 +17,8 @@
 
 #include "absl/strings/numbers.h"
 #include "symbolizer/elf/elf_file.h"
+#include "symbolizer/elf/elf_symbols.h"
+#include "symbolizer/elf/module_file.h"
 #include "symbolizer/file_content.h"
 #include "symbolizer/unwind/orc_section.h"
 #include "symbolizer/unwind/unwind_table.h"
@@ -242,6 +244,22 @@ TEST_P(OrcOfLayout, IsSortedAndHasOneEntryForAnAddress) {
 
 INSTANTIATE_TEST_SUITE_P(All, OrcOfLayout, testing::Values(kUpTo62, k63, kSince64));
 
+// One in fourteen modules of Debian's Linux 6.12 has more entries of undefined code than of calls.
+TEST(Orc, OfAModuleHasTheLayoutOfItsKernel) {
+  Sections orc(kSince64);
+  orc.Add(kTextBegin, kCall, kSp, 8);
+  orc.Add(kTextBegin + 0x10, kUndefined);
+  orc.Add(kTextBegin + 0x20, kUndefined);
+  EXPECT_NE(OrcLayoutOf(orc.sections().entries), OrcLayout::kFiveTypes) << "told by these alone";
+  const std::array<Address, 3> begins = {0x40, 0x50, 0x60};
+  const auto entries = ReadOrc(begins, orc.sections().entries, OrcLayout::kFiveTypes);
+  ASSERT_TRUE(entries.has_value());
+  EXPECT_EQ(entries->front().type, OrcType::kCall);
+  EXPECT_EQ(entries->front().begin, 0x40U);
+  EXPECT_FALSE(ReadOrc(std::span(begins).first(2), orc.sections().entries, OrcLayout::kFiveTypes)
+                   .has_value());
+}
+
 TEST(Orc, IsNotReadWhereSectionsDoNotFit) {
   Sections orc(kSince64);
   orc.Add(kTextBegin, kCall, kSp, 8);
@@ -318,19 +336,31 @@ class FileWithOrc : public testing::Test {
             elf_.Section(".orc_unwind")};
   }
   // The lines of objtool: "ffffffff81000007: sp:sp+416 bp:(und) type:call end:0", whose words come
-  // in another order since 6.4.
-  std::map<Address, std::string> Dumped() const {
+  // in another order since 6.4. Those of an object file begin with ".text+7:", and give offsets.
+  std::map<Address, std::string> Dumped(const std::string& file = "code") const {
+    constexpr std::string_view kSection = ".text+";
     const std::string command =
-        fmt::format("{} --dump=orc {}", objtool_, (directory_ / "code").string());
+        fmt::format("{} --dump=orc {}", objtool_, (directory_ / file).string());
     const std::unique_ptr<FILE, decltype(&pclose)> pipe(popen(command.c_str(), "r"), &pclose);
     std::map<Address, std::string> lines;
     std::array<char, 256> line{};
     while (std::fgets(line.data(), line.size(), pipe.get()) != nullptr) {
-      const std::string text = line.data();
+      std::string text = line.data();
+      if (text.starts_with(kSection)) text.erase(0, kSection.size());
       uint64_t address = 0;
       if (absl::SimpleHexAtoi(text.substr(0, text.find(':')), &address)) lines[address] = text;
     }
     return lines;
+  }
+
+  // The offset of a function in .text: that of the linked file begins at kTextBegin.
+  Address OffsetOf(std::string_view function) const {
+    const auto symbols = ReadElf(elf_, "code");
+    for (const Symbol& symbol : symbols->table.functions) {
+      if (symbol.name == function) return symbol.address - kTextBegin;
+    }
+    ADD_FAILURE() << "no " << function;
+    return 0;
   }
 
   std::string objtool_;
@@ -375,6 +405,33 @@ TEST_F(FileWithOrc, IsWhatObjtoolSays) {
   }
   for (const OrcRegister base : {OrcRegister::kSp, OrcRegister::kBp}) {
     EXPECT_GT(bases[base], 0) << "the code has such frames";
+  }
+}
+
+// The object file has the same sections as a module's.
+TEST_F(FileWithOrc, IsInAnObjectWhatObjtoolSays) {
+  const std::string path = (directory_ / "code.ko").string();
+  std::filesystem::rename(directory_ / "code.o", path);
+  const auto file = ModuleFile::Open(FileContent::Open(path).value(), path);
+  ASSERT_TRUE(file.ok()) << file.status();
+  const auto places = (*file)->PlacesOf(std::vector<LoadedFunction>{
+      {"leaf", kTextBegin + OffsetOf("leaf")}, {"recurse", kTextBegin + OffsetOf("recurse")}});
+  ASSERT_TRUE(places.ok()) << places.status();
+  ASSERT_THAT(*places, SizeIs(1));
+  const auto begins = (*file)->OrcBegins();
+  ASSERT_TRUE(begins.has_value());
+  const auto entries =
+      ReadOrc(*begins, (*file)->OrcEntries(), OrcLayoutOf(elf_.Section(".orc_unwind")));
+  const std::map<Address, std::string> dumped = Dumped("code.ko");
+  ASSERT_TRUE(entries.has_value());
+  EXPECT_EQ(entries->size(), dumped.size());
+  for (const OrcEntry& entry : *entries) {
+    const auto line = dumped.find(entry.begin - places->front().address);
+    ASSERT_NE(line, dumped.end());
+    EXPECT_THAT(line->second,
+                testing::HasSubstr("sp:" + Place(entry.sp_register, entry.sp_offset) + " "));
+    EXPECT_THAT(line->second,
+                testing::HasSubstr("bp:" + Place(entry.bp_register, entry.bp_offset) + " "));
   }
 }
 
