@@ -8,6 +8,7 @@ import json
 import math
 import pathlib
 import re
+import shutil
 import subprocess
 
 import lab_counts
@@ -709,6 +710,39 @@ def orc(lab):
     ended, of = map(int, re.match(r"(\d+) of (\d+) ", note).groups())
     of -= int((re.findall(r"(\d+) have no stack", note) or ["0"])[0])
     lab.check(of >= 10 and ended >= 0.8 * of, f"programs: {note}")
+
+
+def modules(lab):
+    """Chains that go through a module are whole once its file is there, and say before that it is missing. An archive
+    has that file."""
+    vmlinux, names = ROOT / "build/lab/vmlinux", lab.directory / "ram.kallsyms"
+    recording = lab.recording()
+    recorded, = (file for file in recording["symbols"] if file["kind"] == "kallsyms"
+                 and file["domain"] == domains_by_name(recording)["ram"]["id"])
+    own = re.findall(r"^[0-9a-f]{16} . \S+\s+\[brd\]", lab.text("guests/guest-ram.log"), re.M)
+    lab.check(len(own) > 5, f"the guest's kernel has {len(own)} symbols of brd")
+    names.write_text((lab.path() / recorded["path"]).read_text() + "\n".join(own) + "\n")
+    away = lab.directory / "away.xeno"
+    shutil.rmtree(away, ignore_errors=True)
+    with_file = f"ram:kernel={vmlinux},kallsyms={names},root={ROOT / 'build/lab/root'}"
+    subprocess.run([PROGRAM, "archive", lab.path(), "--guest", with_file, "-o", lab.directory / "archive"], check=True)
+    subprocess.run([PROGRAM, "unpack", lab.directory / "archive", "-o", away], check=True)
+    for what, word, which, whole in (
+            ("without its file", f"ram:kernel={vmlinux},kallsyms={names},root={lab.directory}", "", False),
+            ("with it", with_file, "", True),
+            ("from an archive", f"ram:kallsyms={names},root={lab.directory}", away, True)):
+        report = lab.run_json("report", which or lab.path(), "--format", "json", "--event", "vcpu-preempted", "--by",
+                              "domain,mode,stack", "--guest", word)
+        met = [(row["stack"].split(";"), row["samples"]) for row in report["rows"] if row["domain"] == "ram"]
+        met = [(stack, samples) for stack, samples in met if "brd_submit_bio" in stack and stack[0] != "[no stack]"]
+        good = sum(samples for stack, samples in met if "do_syscall_64" in stack)
+        found = sum(samples for _, samples in met)
+        note, = (note for note in report["cautions"] if "in the kernel of ram " in note)
+        if whole:
+            lab.check(found >= 10 and good >= 0.9 * found,
+                      f"{what}: {good:.0f} of {found:.0f} chains through brd_submit_bio lead to a system call; {note}")
+        else:
+            lab.check(good == 0 and "modules (brd: its file was not given" in note, f"{what}: {note}")
 
 
 def programs(lab):
@@ -1443,7 +1477,7 @@ def vpmu_newer(lab):
 
 # The scenarios in the order in which `lab all` runs them.
 CHECKS = {check.__name__: check for check in
-      (ci, counts, hyper, marks, threads, held, lost, xentrace, drains, boost, polls, orc, programs, orc_hvm, frames,
-       agent, agent_stacks, agent_threads, boot_levels, boot_smp, boot_cost, agentdies, hostile, sources, members,
-       newxen, ends, lifecycle, later, livepatch, kaslr, hvm, ratio, events, ipc, agent_events, stat, stat_agents,
-       vpmu, vpmu_modes, vpmu_newer)}
+      (ci, counts, hyper, marks, threads, held, lost, xentrace, drains, boost, polls, orc, modules, programs, orc_hvm,
+       frames, agent, agent_stacks, agent_threads, boot_levels, boot_smp, boot_cost, agentdies, hostile, sources,
+       members, newxen, ends, lifecycle, later, livepatch, kaslr, hvm, ratio, events, ipc, agent_events, stat,
+       stat_agents, vpmu, vpmu_modes, vpmu_newer)}
