@@ -128,7 +128,8 @@ TEST(UnwindNotes, SayHowChainsOfGuestsProgramsEnd) {
 TEST(UnwindNotes, SayWhyAKernelHasNoOrc) {
   recording::RecordingInfo info;
   profile::UnwindResults results;
-  results.kernels[DomainId{3}] = {.by_frame_pointers = 12, .why_no_orc = "vmlinux has no ORC"};
+  results.kernels[DomainId{3}] = {
+      .by_frame_pointers = 12, .why_no_orc = "vmlinux has no ORC", .modules_without_orc = {}};
   EXPECT_THAT(
       UnwindNotes(info, results),
       ElementsAre(AllOf(HasSubstr("12 call chains in the kernel of d3"),
