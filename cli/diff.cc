@@ -233,7 +233,7 @@ constexpr const char* kDiffExamples =
     "  xenoscope diff before.xeno after.xeno\n"
     "  xenoscope diff before.xeno after.xeno --by domain,exit,function --per second\n"
     "  xenoscope diff before.xeno after.xeno --work 10000,12000\n"
-    "  xenoscope diff before.xeno after.xeno --work 10000,12000 --fail-above 2  # in CI\n"
+    "  xenoscope diff before.xeno after.xeno --work 10000,12000 --fail-above 2%  # in CI\n"
     "  xenoscope diff monday.xeno tuesday.xeno wednesday.xeno\n"
     "  xenoscope diff before.xeno after.xeno --by stack --format folded | flamegraph.pl "
     ">diff.svg\n"
@@ -290,13 +290,12 @@ void AddOutputOptions(Command command, DiffOptions& options) {
                     "Maximum of rows; 0: all; default: 30, or all in csv and json");
   command
       .AddOption("-t,--threshold", options.threshold, "Minimum difference, in percent of all time")
-      .Range(0.0, 100.0);
+      .Percent();
   command
       .AddOption("--fail-above", options.fail_above,
                  "Exit with status 3 if a row grew by more than this part of all of the first "
-                 "recording, in percent, and by more than chance (p below 0.05)")
-      .Range(0.0, 100.0)
-      .ValueName("PERCENT");
+                 "recording, as 2%, and by more than chance (p below 0.05)")
+      .Percent();
   command
       .AddOption("--format", options.format,
                  "Output format: text, json, csv, html (a web page) or folded (for flamegraph.pl, "

@@ -1,12 +1,16 @@
 #include "cli/options.h"
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
+
 #include <concepts>
 #include <optional>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "absl/strings/numbers.h"
 
 namespace xenoscope::cli {
 namespace {
@@ -53,6 +57,23 @@ Option Option::Range(uint32_t min, uint32_t max) {
 Option Option::Range(double min, double max) {
   option_->check(CLI::Range(min, max));
   return *this;
+}
+
+Option Option::Percent() {
+  // The number alone is what is stored.
+  const auto number = [](const std::string& text) {
+    return text.ends_with('%') ? text.substr(0, text.size() - 1) : text;
+  };
+  option_->transform(CLI::Validator(
+      [number](std::string& text) -> std::string {
+        text = number(text);
+        double percent = 0;
+        if (absl::SimpleAtod(text, &percent) && percent >= 0 && percent <= 100) return "";
+        return fmt::format("'{}' is no percentage: expected a number from 0 to 100, as 2 or 2%",
+                           text);
+      },
+      "", "percent"));
+  return ValueName("PERCENT");
 }
 
 Option Option::PositiveNumber() {

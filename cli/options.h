@@ -45,6 +45,8 @@ class Option {
   Option Range(int min, int max);
   Option Range(uint32_t min, uint32_t max);
   Option Range(double min, double max);
+  // Accepts only numbers from 0 to 100, with or without a % behind them.
+  Option Percent();
   Option PositiveNumber();
   Option ExistingFile();
   Option ExistingDirectory();

@@ -451,7 +451,7 @@ void AddOutputOptions(Command command, ReportOptions& options) {
                   "sum of the others",
                   report::kMostDomains));
   command.AddOption("-t,--threshold", options.threshold, "Minimum share of a row, in percent")
-      .Range(0.0, 100.0);
+      .Percent();
   std::vector<std::string> formats;
   std::string about;
   for (const report::ProfileFormat& format : report::ProfileFormats()) {

@@ -231,16 +231,13 @@ constexpr const char* kWatchExamples =
 void AddLimitOptions(Command command, WatchOptions& options) {
   command
       .AddOption("--fail-above", options.fail_above,
-                 "Exit with status 3 if a row's share is above this, in percent, by more than "
-                 "chance")
-      .Range(0.0, 100.0)
-      .ValueName("PERCENT");
+                 "Exit with status 3 if a row's share is above this, as 60%, by more than chance")
+      .Percent();
   command
       .AddOption("--fail-growth", options.fail_growth,
                  "Exit with status 3 if a row's share is larger than in the --base-... slices by "
-                 "more than this, in percent of all, and by more than chance")
-      .Range(0.0, 100.0)
-      .ValueName("PERCENT");
+                 "more than this, as 2% of all, and by more than chance")
+      .Percent();
   command
       .AddOption("--alpha", options.alpha,
                  "Probability of an alarm by chance, for each limit and question, over all rows "
