@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/error.h"
 #include "report/export/timeline_names.h"
 #include "report/markup.h"
 #include "trace/exit_name.h"
@@ -39,31 +40,40 @@ std::string Quoted(const std::string& text) {
   return ordered_json(text).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
-// Adds `"key":[...]` with what `put(out, item)` writes of each item.
-template <typename Items, typename Put>
-void PutColumn(std::string_view key, const Items& items, Put put, std::string& out) {
-  fmt::format_to(std::back_inserter(out), "\"{}\":[", key);
+// Adds `"key":[...]` with what `put(out, item)` writes of each item that `for_each(visit)` visits.
+template <typename ForEach, typename Put>
+void PutEach(std::string_view key, ForEach for_each, Put put, SinkText& out) {
+  fmt::format_to(std::back_inserter(out.text()), "\"{}\":[", key);
   const char* comma = "";
-  for (const auto& item : items) {
+  for_each([&](const auto& item) {
     out += comma;
-    put(out, item);
+    put(out.text(), item);
     comma = ",";
-  }
+    out.EndPiece();
+  });
   out += "],";
+}
+
+// The same with the items of a list.
+template <typename Items, typename Put>
+void PutColumn(std::string_view key, const Items& items, Put put, SinkText& out) {
+  PutEach(
+      key,
+      [&items](auto visit) {
+        for (const auto& item : items) visit(item);
+      },
+      put, out);
 }
 
 // Adds a column whose items are all the same.
-void PutSame(std::string_view key, size_t length, std::string_view item, std::string& out) {
-  fmt::format_to(std::back_inserter(out), "\"{}\":[", key);
-  for (size_t i = 0; i < length; ++i) {
-    if (i > 0) out += ',';
-    out += item;
-  }
-  out += "],";
+template <typename Items>
+void PutSame(std::string_view key, const Items& items, std::string_view same, SinkText& out) {
+  PutColumn(
+      key, items, [same](std::string& to, const auto& /*item*/) { to += same; }, out);
 }
 
-void PutLength(size_t length, std::string& out) {
-  fmt::format_to(std::back_inserter(out), "\"length\":{}", length);
+void PutLength(size_t length, SinkText& out) {
+  fmt::format_to(std::back_inserter(out.text()), "\"length\":{}", length);
 }
 
 template <typename T>
@@ -99,8 +109,11 @@ FirefoxWriter::Thread& FirefoxWriter::ThreadOf(VcpuRef vcpu, bool drained) {
   const auto [at, is_new] =
       thread_index_.try_emplace({vcpu, drained}, static_cast<uint32_t>(threads_.size()));
   if (is_new)
-    threads_.push_back(
-        {.vcpu = vcpu, .drained = drained, .samples = {}, .markers = {}, .bracket = {}});
+    threads_.push_back({.vcpu = vcpu,
+                        .drained = drained,
+                        .number = static_cast<uint32_t>(threads_.size()),
+                        .markers = {},
+                        .bracket = {}});
   return threads_[at->second];
 }
 
@@ -191,17 +204,18 @@ void FirefoxWriter::OnPlaced(const PlacedSample& placed) {
   const bool instant = placed.when.Length() <= 1;
   const uint32_t stack = StackOf(placed);
   Thread& thread = ThreadOf(placed.vcpu, !instant);
+  const uint32_t number = thread.number;
   if (!instant && thread.bracket != placed.when) {
     thread.bracket = placed.when;
     AddMarker(placed.vcpu, placed.when, "drain", MarkerKind::kDrain);
   }
-  for (uint64_t i = 0; i < placed.count; ++i) {
-    ThreadOf(placed.vcpu, !instant)
-        .samples.push_back({instant ? placed.when.begin : placed.when.end, stack});
+  const Tsc at = instant ? placed.when.begin : placed.when.end;
+  for (uint64_t i = 0; i < placed.count && spooled_.ok(); ++i) {
+    spooled_ = samples_.Add({.at = at, .thread = number, .stack = stack});
   }
 }
 
-void FirefoxWriter::WriteMeta(const std::string& title, std::string& out) const {
+void FirefoxWriter::WriteMeta(const std::string& title, SinkText& out) const {
   ordered_json xen = ordered_json::array({"Other"});
   for (const uint32_t name : subcategories_) xen.push_back(texts_.all()[name]);
   const ordered_json other = ordered_json::array({"Other"});
@@ -256,7 +270,7 @@ void FirefoxWriter::WriteMeta(const std::string& title, std::string& out) const 
   out += "\"meta\":" + meta.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + ",\n";
 }
 
-void FirefoxWriter::WriteTables(std::string& out) const {
+void FirefoxWriter::WriteTables(SinkText& out) const {
   out += "\"shared\":{\"stackTable\":{";
   PutColumn(
       "frame", chain_, [](std::string& to, const auto& link) { PutNumber(to, link.first); }, out);
@@ -278,10 +292,10 @@ void FirefoxWriter::WriteTables(std::string& out) const {
   PutColumn(
       "subcategory", frames_,
       [](std::string& to, const Frame& frame) { PutNumber(to, frame.subcategory); }, out);
-  PutSame("address", frames_.size(), "-1", out);
-  PutSame("inlineDepth", frames_.size(), "0", out);
+  PutSame("address", frames_, "-1", out);
+  PutSame("inlineDepth", frames_, "0", out);
   for (const std::string_view key : {"nativeSymbol", "innerWindowID", "line", "column"}) {
-    PutSame(key, frames_.size(), "null", out);
+    PutSame(key, frames_, "null", out);
   }
   PutLength(frames_.size(), out);
   out += "},\n\"funcTable\":{";
@@ -298,18 +312,18 @@ void FirefoxWriter::WriteTables(std::string& out) const {
       },
       out);
   for (const std::string_view key : {"isJS", "relevantForJS"}) {
-    PutSame(key, functions_.size(), "false", out);
+    PutSame(key, functions_, "false", out);
   }
   for (const std::string_view key : {"source", "lineNumber", "columnNumber"}) {
-    PutSame(key, functions_.size(), "null", out);
+    PutSame(key, functions_, "null", out);
   }
   PutLength(functions_.size(), out);
   out += "},\n\"resourceTable\":{";
   PutColumn(
       "name", images_, [](std::string& to, uint32_t name) { PutNumber(to, name); }, out);
-  PutSame("lib", images_.size(), "null", out);
-  PutSame("host", images_.size(), "null", out);
-  PutSame("type", images_.size(), fmt::format("{}", kLibrary), out);
+  PutSame("lib", images_, "null", out);
+  PutSame("host", images_, "null", out);
+  PutSame("type", images_, fmt::format("{}", kLibrary), out);
   PutLength(images_.size(), out);
   out +=
       "},\n\"nativeSymbols\":{\"libIndex\":[],\"address\":[],\"name\":[],\"functionSize\":[],"
@@ -318,35 +332,30 @@ void FirefoxWriter::WriteTables(std::string& out) const {
   for (const std::string& text : texts_.all()) {
     out += comma + Quoted(text);
     comma = ",";
+    out.EndPiece();
   }
   out += "]},\n";
 }
 
-void FirefoxWriter::WriteThread(Thread& thread, bool first_of_domain, std::string& out) const {
-  std::ranges::stable_sort(thread.samples, {}, &Sample::at);
-  std::ranges::stable_sort(thread.markers, {}, &Marker::begin);
-  const DomainId domain = thread.vcpu.domain;
-  const std::string name = ToString(thread.vcpu) + (thread.drained ? " (drained)" : "");
-  fmt::format_to(
-      std::back_inserter(out),
-      "{{\"name\":{},\"processName\":{},\"pid\":\"{}\",\"tid\":{},\"isMainThread\":{},"
-      "\"processType\":\"default\",\"processStartupTime\":0,\"processShutdownTime\":null,"
-      "\"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[],"
-      "\"showMarkersInTimeline\":true,\n\"samples\":{{",
-      Quoted(name), Quoted(Printable(DomainTitle(domain, report_.domain_name(domain)))),
-      ToString(domain), Quoted(name), first_of_domain);
-  PutColumn(
-      "time", thread.samples,
-      [this](std::string& to, const Sample& sample) {
+void FirefoxWriter::WriteSamples(const Thread& thread, SinkText& out) const {
+  const auto each = [&](auto visit) { samples_.ForEach(thread.number, visit); };
+  out += "\"samples\":{";
+  PutEach(
+      "time", each,
+      [this](std::string& to, const SampleSpool::Sample& sample) {
         fmt::format_to(std::back_inserter(to), "{:.6f}", Milliseconds(sample.at));
       },
       out);
-  PutColumn(
-      "stack", thread.samples,
-      [](std::string& to, const Sample& sample) { PutNumber(to, sample.stack); }, out);
+  PutEach(
+      "stack", each,
+      [](std::string& to, const SampleSpool::Sample& sample) { PutNumber(to, sample.stack); }, out);
   out += "\"weight\":null,\"weightType\":\"samples\",";
-  PutLength(thread.samples.size(), out);
-  out += "},\n\"markers\":{";
+  PutLength(samples_.CountOf(thread.number), out);
+  out += "},\n";
+}
+
+void FirefoxWriter::WriteMarkers(const Thread& thread, SinkText& out) const {
+  out += "\"markers\":{";
   const auto is_instant = [](const Marker& marker) { return marker.kind == MarkerKind::kMark; };
   PutColumn(
       "name", thread.markers,
@@ -390,14 +399,34 @@ void FirefoxWriter::WriteThread(Thread& thread, bool first_of_domain, std::strin
       },
       out);
   PutLength(thread.markers.size(), out);
-  out += "}}";
+  out += "}";
+}
+
+void FirefoxWriter::WriteThread(Thread& thread, bool first_of_domain, SinkText& out) const {
+  std::ranges::stable_sort(thread.markers, {}, &Marker::begin);
+  const DomainId domain = thread.vcpu.domain;
+  const std::string name = ToString(thread.vcpu) + (thread.drained ? " (drained)" : "");
+  fmt::format_to(
+      std::back_inserter(out.text()),
+      "{{\"name\":{},\"processName\":{},\"pid\":\"{}\",\"tid\":{},\"isMainThread\":{},"
+      "\"processType\":\"default\",\"processStartupTime\":0,\"processShutdownTime\":null,"
+      "\"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[],"
+      "\"showMarkersInTimeline\":true,\n",
+      Quoted(name), Quoted(Printable(DomainTitle(domain, report_.domain_name(domain)))),
+      ToString(domain), Quoted(name), first_of_domain);
+  WriteSamples(thread, out);
+  WriteMarkers(thread, out);
+  out += "}";
 }
 
 absl::Status FirefoxWriter::Write(const std::string& title, const Sink& sink) {
+  if (spooled_.ok()) spooled_ = samples_.Finish();
+  XENOSCOPE_RETURN_IF_ERROR(spooled_);
   // By domain and vCPU, what is drained last.
   std::ranges::stable_sort(
       threads_, {}, [](const Thread& thread) { return std::pair(thread.vcpu, thread.drained); });
-  std::string out = "{";
+  SinkText out(sink);
+  out += "{";
   WriteMeta(title, out);
   WriteTables(out);
   out += "\"libs\":[],\"pages\":[],\"counters\":[],\"profilerOverhead\":[],\n\"threads\":[\n";
@@ -407,10 +436,9 @@ absl::Status FirefoxWriter::Write(const std::string& title, const Sink& sink) {
     out += comma;
     WriteThread(thread, domains.insert(thread.vcpu.domain).second, out);
     comma = ",\n";
-    if (absl::Status written = sink(out); !written.ok()) return written;
-    out.clear();
   }
-  return sink(out + "]}\n");
+  out += "]}\n";
+  return out.Finish();
 }
 
 }  // namespace xenoscope::report

@@ -8,11 +8,11 @@
 // a frame is its mode; that of a function of Xen has the VM exit that Xen handled as its
 // subcategory. Times are milliseconds since the trace began.
 //
-// Memory: samples, at most kMostMarkers markers, and the different stacks.
+// Memory: at most kMostMarkers markers, the different stacks, and what SampleSpool keeps of
+// samples.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +26,8 @@
 #include "base/tsc.h"
 #include "correlate/pipeline_observer.h"
 #include "correlate/stacks.h"
+#include "report/export/sample_spool.h"
+#include "report/export/sink_text.h"
 #include "report/profile/profile_view.h"
 
 namespace xenoscope::report {
@@ -36,8 +38,7 @@ class FirefoxWriter final : public correlate::PipelineObserver {
   // What the Firefox Profiler shows without long waits; markers beyond are counted in the profile.
   static constexpr uint64_t kMostMarkers = 1'000'000;
 
-  // Takes the next bytes of the file.
-  using Sink = std::function<absl::Status(std::string_view)>;
+  using Sink = SinkText::Sink;
 
   // The report and the resolver must outlive the writer. The report must have clock, vendor and
   // names before the first item. `stacks` says what their frames are.
@@ -52,7 +53,7 @@ class FirefoxWriter final : public correlate::PipelineObserver {
                 correlate::ContextTime /*time*/) override {}
 
   // Writes the profile. Called once, when the report is complete. `title` names the recording.
-  // Errors: the sink's first one.
+  // Errors: the sink's first one; those of SampleSpool.
   absl::Status Write(const std::string& title, const Sink& sink);
 
  private:
@@ -60,10 +61,6 @@ class FirefoxWriter final : public correlate::PipelineObserver {
   enum class Category : uint8_t { kOther, kUser, kKernel, kXen, kWaiting };
   enum class MarkerKind : uint8_t { kExit, kWait, kMark, kDrain };
 
-  struct Sample {
-    Tsc at;
-    uint32_t stack = 0;
-  };
   struct Marker {
     Tsc begin;
     Tsc end;
@@ -73,7 +70,7 @@ class FirefoxWriter final : public correlate::PipelineObserver {
   struct Thread {
     VcpuRef vcpu;
     bool drained = false;
-    std::vector<Sample> samples;
+    uint32_t number = 0;  // in samples_
     std::vector<Marker> markers;
     TscRange bracket;  // the last one of a thread of drained samples
   };
@@ -102,9 +99,11 @@ class FirefoxWriter final : public correlate::PipelineObserver {
   uint32_t SubcategoryOf(const std::optional<correlate::Context>& context);
   [[nodiscard]] double Milliseconds(Tsc at) const;
 
-  void WriteMeta(const std::string& title, std::string& out) const;
-  void WriteTables(std::string& out) const;
-  void WriteThread(Thread& thread, bool first_of_domain, std::string& out) const;
+  void WriteMeta(const std::string& title, SinkText& out) const;
+  void WriteTables(SinkText& out) const;
+  void WriteThread(Thread& thread, bool first_of_domain, SinkText& out) const;
+  void WriteSamples(const Thread& thread, SinkText& out) const;
+  void WriteMarkers(const Thread& thread, SinkText& out) const;
 
   const ProfileReport& report_;
   Resolver& resolver_;
@@ -115,6 +114,8 @@ class FirefoxWriter final : public correlate::PipelineObserver {
   StringInterner texts_;
   absl::flat_hash_map<std::pair<VcpuRef, bool>, uint32_t> thread_index_;
   std::vector<Thread> threads_;
+  SampleSpool samples_;
+  absl::Status spooled_;  // the first error of samples_
   // Tables, each by number.
   std::vector<uint32_t> subcategories_;                   // of Xen: names in texts_
   std::vector<std::pair<uint32_t, uint32_t>> functions_;  // names of function and image in texts_
