@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "correlate/profile_estimate.h"
+#include "correlate/subtotals.h"
 
 namespace xenoscope::correlate {
 namespace {
@@ -38,12 +39,13 @@ Profile::Profile(ProfileOptions options, Resolver& resolver)
       sums_(options_.by),
       row_events_(NumberOfEvents(options_)),
       domain_events_(NumberOfEvents(options_)),
+      choice_layout_(options_.choice.by),
       stacks_({.by_address = Has(Dimension::kAddress),
                .fold_recursion = options_.fold_recursion,
                .inlined_at = options_.inlined_at}) {
   if (options_.subtotals) MakeLevels();
   has_unions_ = sums_.rows.has_unions || std::ranges::any_of(levels_, [](const Level& level) {
-                  return level.sums.has_unions;
+                  return level.rows.sums.has_unions;
                 });
   by_thread_ =
       options_.threads != nullptr && (Has(Dimension::kThread) || Has(Dimension::kContainer) ||
@@ -185,8 +187,27 @@ const std::vector<Profile::Member>& Profile::MembersOf(const PlacedSample& place
   return members_[number];
 }
 
-void Profile::AddToTotals(const PlacedSample& placed, const RowKey& key, Cluster& cluster) {
+void Profile::ListTotalRows(const PlacedSample& placed, RowKey& key) {
   const KeyLayout& layout = sums_.totals.layout;
+  total_rows_.clear();
+  for (const Member& member : MembersOf(placed)) {
+    layout.Put(Dimension::kMode, static_cast<uint64_t>(member.mode), key);
+    layout.Put(Dimension::kImage, member.names.image, key);
+    layout.Put(Dimension::kFunction, member.names.function, key);
+    const uint32_t row = sums_.totals.Find(key);
+    total_rows_.push_back({0, row});
+    for (uint32_t number = 0; number < levels_.size(); ++number) {
+      if (!levels_[number].has_totals) continue;
+      const uint32_t of = LevelRowOf(levels_[number].totals, sums_.totals, row);
+      if (of != kNotChosen) total_rows_.push_back({number + 1, of});
+    }
+  }
+  // However often a row is in the stack, the sample is in its total once.
+  std::ranges::sort(total_rows_);
+  total_rows_.erase(std::unique(total_rows_.begin(), total_rows_.end()), total_rows_.end());
+}
+
+void Profile::AddToTotals(const PlacedSample& placed, const RowKey& key, Cluster& cluster) {
   const double count = CountOf(placed);
   RowKey of_member = key;
   VcpuRef vcpu = placed.vcpu;
@@ -194,22 +215,14 @@ void Profile::AddToTotals(const PlacedSample& placed, const RowKey& key, Cluster
     const VcpuRef of = place.to.value_or(placed.vcpu);
     if (total_rows_.empty() || by_place_ || of != vcpu) {
       vcpu = of;
-      total_rows_.clear();
-      PutPlace(placed, vcpu, place, layout, of_member);
-      for (const Member& member : MembersOf(placed)) {
-        layout.Put(Dimension::kMode, static_cast<uint64_t>(member.mode), of_member);
-        layout.Put(Dimension::kImage, member.names.image, of_member);
-        layout.Put(Dimension::kFunction, member.names.function, of_member);
-        total_rows_.push_back(sums_.totals.Find(of_member));
-      }
-      // However often a row is in the stack, the sample is in its total once.
-      std::ranges::sort(total_rows_);
-      total_rows_.erase(std::unique(total_rows_.begin(), total_rows_.end()), total_rows_.end());
+      PutPlace(placed, vcpu, place, sums_.totals.layout, of_member);
+      ListTotalRows(placed, of_member);
     }
     const uint32_t stratum = StratumOf(vcpu, place.context);
-    for (const uint32_t row : total_rows_) {
+    for (const TotalRow& total : total_rows_) {
+      RowSums& rows = total.level == 0 ? sums_.totals : levels_[total.level - 1].totals.sums;
       cluster.total_weights.push_back(
-          {PartOf(sums_.totals, row, vcpu, stratum), place.weight * count});
+          {total.level, PartOf(rows, total.row, vcpu, stratum), place.weight * count});
     }
   }
   total_rows_.clear();
@@ -282,8 +295,10 @@ void Profile::Close(VcpuRef vcpu, uint32_t domain, Cluster& cluster) {
   AddToModes(vcpu, cluster);
   AddToParts(sums_.totals, total_parts_);
   for (Level& level : levels_) {
-    AddToParts(level.sums, level.closing);
-    level.closing.clear();
+    for (LevelRows* const rows : {&level.rows, &level.totals}) {
+      AddToParts(rows->sums, rows->closing);
+      rows->closing.clear();
+    }
   }
   AddToParts(sums_.rows, parts_);
   AddToStrata(domain);
@@ -305,7 +320,8 @@ void Profile::AddToEvents(Cluster& cluster) {
     row_events_.Add(entry.row, entry.event, entry.weight);
     domain_events_.Add(entry.domain, entry.event, entry.weight);
     for (Level& level : levels_) {
-      level.events.Add(LevelRowOf(level, entry.row), entry.event, entry.weight);
+      const uint32_t row = LevelRowOf(level.rows, sums_.rows, entry.row);
+      if (row != kNotChosen) level.events.Add(row, entry.event, entry.weight);
     }
   }
   row_events_.EndCluster();
@@ -326,7 +342,12 @@ void Profile::AddToPart(RowSums& rows, uint32_t number, double weight,
 
 void Profile::SumTotals(const Cluster& cluster) {
   for (const TotalWeight& entry : cluster.total_weights) {
-    AddToPart(sums_.totals, entry.part, entry.weight, total_parts_);
+    if (entry.level == 0) {
+      AddToPart(sums_.totals, entry.part, entry.weight, total_parts_);
+    } else {
+      LevelRows& totals = levels_[entry.level - 1].totals;
+      AddToPart(totals.sums, entry.part, entry.weight, totals.closing);
+    }
   }
 }
 
@@ -370,7 +391,10 @@ void Profile::AddToUnions(VcpuRef vcpu) {
   union_amounts_.clear();
   AddUnionAmounts(sums_.rows, parts_);
   AddUnionAmounts(sums_.totals, total_parts_);
-  for (const Level& level : levels_) AddUnionAmounts(level.sums, level.closing);
+  for (const Level& level : levels_) {
+    AddUnionAmounts(level.rows.sums, level.rows.closing);
+    AddUnionAmounts(level.totals.sums, level.totals.closing);
+  }
   for (const uint32_t number : parts_) {
     Stratum& stratum = sums_.strata.all[sums_.rows.parts[number].stratum];
     if (stratum.of_vcpu == StratumUnions::kNone || stratum.length == 0) continue;  // or done
@@ -397,9 +421,7 @@ void Profile::AddToStrata(uint32_t domain) {
   }
 }
 
-void Profile::SetDimensions(const RowSums& rows, size_t row, ProfileRow& out) const {
-  const KeyLayout& layout = rows.layout;
-  const RowKey& key = rows.keys[row];
+void Profile::SetDimensions(const KeyLayout& layout, const RowKey& key, ProfileRow& out) const {
   const auto name = [&](Dimension dimension) {
     return layout.Has(dimension) ? names_.all()[layout.Get(dimension, key)] : std::string();
   };
@@ -454,7 +476,7 @@ std::vector<RatioEstimate> Profile::RatiosOf(const EventSums& events,
 void Profile::Describe(const RowSums& rows, const EventSums& events,
                        std::vector<ProfileRow>& out) const {
   for (uint32_t row = 0; row < out.size(); ++row) {
-    SetDimensions(rows, row, out[row]);
+    SetDimensions(rows.layout, rows.keys[row], out[row]);
     out[row].ratios = RatiosOf(events, row);
     for (size_t event = 0; event < NumberOfEvents(options_); ++event) {
       out[row].event_samples.push_back(events.Samples(row, event));
@@ -470,24 +492,23 @@ ProfileSums Profile::TakeSums() {
   return std::move(sums_);
 }
 
-void Profile::AddRowsOfTotals() {
-  for (uint32_t total = 0; total < sums_.totals.keys.size(); ++total) {
-    sums_.rows.Find(sums_.totals.keys[total]);
-  }
+void Profile::AddRowsOfTotals(const RowSums& totals, RowSums& rows) {
+  for (uint32_t total = 0; total < totals.keys.size(); ++total) rows.Find(totals.keys[total]);
 }
 
-void Profile::SetTotals(const ProfileEstimator& estimator, std::vector<ProfileRow>& rows) {
-  const std::vector<ProfileRow> totals = estimator.RowsOf(sums_.totals, /*exact=*/false);
-  for (uint32_t total = 0; total < totals.size(); ++total) {
-    const ProfileRow& from = totals[total];
-    rows[sums_.rows.Find(sums_.totals.keys[total])].total = {from.samples, from.share,
-                                                             from.interval, from.cycles};
+void Profile::SetTotals(const ProfileEstimator& estimator, const RowSums& totals, RowSums& sums,
+                        std::vector<ProfileRow>& rows) {
+  const std::vector<ProfileRow> of_totals = estimator.RowsOf(totals, /*exact=*/false);
+  for (uint32_t total = 0; total < of_totals.size(); ++total) {
+    const ProfileRow& from = of_totals[total];
+    rows[sums.Find(totals.keys[total])].total = {from.samples, from.share, from.interval,
+                                                 from.cycles};
   }
 }
 
 absl::StatusOr<ProfileResult> Profile::Finish() {
   sums_ = TakeSums();
-  if (options_.totals) AddRowsOfTotals();
+  if (options_.totals) AddRowsOfTotals(sums_.totals, sums_.rows);
   ProfileResult result;
   result.has_totals = options_.totals;
   result.stacks = stacks_.Take();
@@ -499,7 +520,7 @@ absl::StatusOr<ProfileResult> Profile::Finish() {
                                    sums_);
   result.rows = estimator.Rows();
   result.domains = estimator.Domains();
-  if (options_.totals) SetTotals(estimator, result.rows);
+  if (options_.totals) SetTotals(estimator, sums_.totals, sums_.rows, result.rows);
   Describe(sums_.rows, row_events_, result.rows);
   Describe(sums_.domains, domain_events_, result.domains);
   SetSubtotals(estimator, result);
@@ -512,6 +533,7 @@ absl::StatusOr<ProfileResult> Profile::Finish() {
     return std::tie(b.samples, a.why) < std::tie(a.samples, b.why);
   });
   XENOSCOPE_RETURN_IF_ERROR(estimator.AddTotals(result));
+  if (!options_.choice.is_chosen) XENOSCOPE_RETURN_IF_ERROR(CheckSubtotals(result));
   return result;
 }
 

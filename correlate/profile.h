@@ -29,11 +29,23 @@
 #include "correlate/profile_result.h"
 #include "correlate/profile_sums.h"
 #include "correlate/row_key.h"
+#include "correlate/run_queues.h"
 #include "correlate/stacks.h"
 #include "correlate/stratum_unions.h"
 #include "correlate/thread_source.h"
 
 namespace xenoscope::correlate {
+
+// Which rows subtotals are of.
+struct RowChoice {
+  // Returns whether the row, which has the fields of `by` alone, is chosen. Called once for each
+  // row, while samples are placed. Empty: all rows are chosen.
+  std::function<bool(const ProfileRow&)> is_chosen{};
+  std::vector<Dimension> by{};  // columns that rows are by, too
+  // Takes what Context::waiting stands for. Only where `by` has that column: called before rows are
+  // asked for.
+  std::function<void(const std::vector<WaitingSet>&)> set_waiting{};
+};
 
 struct ProfileOptions {
   std::vector<Dimension> by;
@@ -58,8 +70,9 @@ struct ProfileOptions {
   // Rows have totals: of the samples in whose stacks the row's functions, images and modes are,
   // each sample once. The columns are not by stack or address. The profile is of one event.
   bool totals = false;
-  // The result has subtotals. The first column is the domain; rows have no totals.
+  // The result has subtotals. The first column is the domain.
   bool subtotals = false;
+  RowChoice choice{};  // of subtotals
   // The trace's totals apply, if the event counts time; false: all samples are one stratum.
   bool stratified = true;
   // The events of the profile, by their number in samples: 0 is the event whose shares are
@@ -88,6 +101,9 @@ class Profile : public PlacingObserver {
   [[nodiscard]] ProfileSums TakeSums();
 
  private:
+  static constexpr uint32_t kUnknown = ~uint32_t{0};
+  static constexpr uint32_t kNotChosen = kUnknown - 1;  // instead of a row or part of a level
+
   // A place of samples of a cluster that is not complete yet.
   struct PlaceWeight {
     uint32_t part = 0;    // index into ProfileSums::rows.parts
@@ -101,9 +117,16 @@ class Profile : public PlacingObserver {
     uint32_t event = 0;   // the event's number in the profile
     double weight = 0;
   };
+  // A row of the totals of a level: 0 is ProfileSums::totals, 1 that of the first of `levels_`.
+  struct TotalRow {
+    uint32_t level = 0;
+    uint32_t row = 0;
+    auto operator<=>(const TotalRow&) const = default;
+  };
   // What a sample adds to the total of a row.
   struct TotalWeight {
-    uint32_t part = 0;  // index into ProfileSums::totals.parts
+    uint32_t level = 0;  // as TotalRow::level
+    uint32_t part = 0;   // index into the parts of these totals
     double weight = 0;
   };
   struct Cluster {
@@ -121,19 +144,29 @@ class Profile : public PlacingObserver {
     uint32_t image = 0;
     uint32_t function = 0;
   };
-  // The rows by the first columns alone. Indices are of Profile::sums_.
+  // Rows by some columns that rows by more of them are parts of.
+  struct LevelRows {
+    LevelRows(std::span<const Dimension> columns, uint32_t range)
+        : sums(columns, FirstUnion(range)) {}
+
+    RowSums sums;
+    std::vector<uint32_t> row_of;   // by row of more columns: its row here; kNotChosen: none
+    std::vector<uint32_t> closing;  // of the cluster that is being closed; empty between clusters
+  };
+  // The rows by the first columns alone, those of the choice. Indices are of Profile::sums_.
   struct Level {
-    Level(std::span<const Dimension> columns, uint32_t first_union, size_t number_of_events)
+    Level(std::span<const Dimension> columns, size_t number_of_events)
         : by(columns.begin(), columns.end()),
-          sums(columns, first_union),
+          rows(columns, static_cast<uint32_t>(2 * columns.size())),
+          totals(columns, static_cast<uint32_t>(2 * columns.size() + 1)),
           events(number_of_events) {}
 
     std::vector<Dimension> by;
-    RowSums sums;
+    LevelRows rows;
+    LevelRows totals;  // only where functions of a stack can be of different rows
+    bool has_totals = false;
     EventSums events;
-    std::vector<uint32_t> row_of;   // by row: its row in `sums`
-    std::vector<uint32_t> part_of;  // by part of a row: its part in `sums`; kNoPart: not known yet
-    std::vector<uint32_t> closing;  // of the cluster that is being closed; empty between clusters
+    std::vector<uint32_t> part_of;  // by part of a row: its part in `rows`; kUnknown: not known yet
   };
   // A function of a stack, as rows know it.
   struct Member {
@@ -189,8 +222,11 @@ class Profile : public PlacingObserver {
   // Adds the weight to the part of the cluster that is being closed, and lists the part if it is
   // the first one.
   void AddToPart(RowSums& rows, uint32_t number, double weight, std::vector<uint32_t>& parts) const;
-  // Adds up what the cluster has in the totals of rows, and lists their parts.
+  // Adds up what the cluster has in the totals of rows and levels, and lists their parts.
   void SumTotals(const Cluster& cluster);
+  // Lists in total_rows_ the rows of all totals that the stack's functions are of, each once. `key`
+  // has what depends on the sample's place.
+  void ListTotalRows(const PlacedSample& placed, RowKey& key);
   // Adds the cluster to the parts.
   void AddToParts(RowSums& rows, const std::vector<uint32_t>& parts) const;
   // Adds the samples that the parts have in the cluster to their unions.
@@ -204,22 +240,30 @@ class Profile : public PlacingObserver {
   void AddToStrata(uint32_t domain);
   // Makes the levels of ProfileOptions::subtotals.
   void MakeLevels();
-  // Returns the row of the level that the row is of, which may be a new one. O(1) amortised.
-  uint32_t LevelRowOf(Level& level, uint32_t row);
-  // Returns the part of the level that the part of a row is of, which may be a new one. O(1)
-  // amortised.
+  // Returns whether the row with the key is one of the choice.
+  [[nodiscard]] bool IsChosen(const KeyLayout& layout, const RowKey& key) const;
+  // Returns the row of the level that the row of `from` is of, which may be a new one; kNotChosen
+  // if it is not chosen. O(1) amortised.
+  uint32_t LevelRowOf(LevelRows& level, const RowSums& from, uint32_t row);
+  // Returns the part of the level that the part of a row is of, which may be a new one; kNotChosen
+  // if its row is not chosen. O(1) amortised.
   uint32_t LevelPartOf(Level& level, uint32_t part);
   // Adds up what the cluster that is being closed has in the levels, and lists their parts. O(its
   // parts * levels).
   void SumLevels();
+  // Returns whether all rows of a level are unions of whole strata.
+  [[nodiscard]] bool IsExact(const Level& level) const;
+  // Returns the rows of the level, by number.
+  std::vector<ProfileRow> RowsOf(const ProfileEstimator& estimator, Level& level);
   // Sets the subtotals of the result, and which row is part of which.
   void SetSubtotals(const ProfileEstimator& estimator, ProfileResult& result);
   // Makes a row for each total, also where no sample is in the functions themselves.
-  void AddRowsOfTotals();
-  // Sets the totals of the result's rows.
-  void SetTotals(const ProfileEstimator& estimator, std::vector<ProfileRow>& rows);
-  // Sets the row's fields of dimensions.
-  void SetDimensions(const RowSums& rows, size_t row, ProfileRow& out) const;
+  static void AddRowsOfTotals(const RowSums& totals, RowSums& rows);
+  // Sets the totals of the rows, which are those of `sums`.
+  static void SetTotals(const ProfileEstimator& estimator, const RowSums& totals, RowSums& sums,
+                        std::vector<ProfileRow>& rows);
+  // Sets the row's fields of the key's dimensions.
+  void SetDimensions(const KeyLayout& layout, const RowKey& key, ProfileRow& out) const;
   // Sets the row's thread, process and container.
   void SetThread(const KeyLayout& layout, const RowKey& key, ProfileRow& out) const;
   // Sets all fields of the rows, by number, that are not estimated from sums of strata.
@@ -237,13 +281,14 @@ class Profile : public PlacingObserver {
   EventSums row_events_;
   EventSums domain_events_;
   std::vector<Level> levels_;
+  KeyLayout choice_layout_;  // of ProfileOptions::choice
   Interner<std::pair<VcpuRef, Context>, 256> stratum_numbers_;
   absl::flat_hash_map<VcpuRef, OpenClusters> clusters_;
   uint64_t closed_ = 0;  // clusters that were closed
   // The cluster that is being closed.
   std::vector<uint32_t> parts_;        // indices into rows.parts; empty between clusters
   std::vector<uint32_t> total_parts_;  // indices into totals.parts; the same
-  std::vector<uint32_t> total_rows_;   // of the sample at hand
+  std::vector<TotalRow> total_rows_;   // of the sample at hand
   std::vector<StratumUnions::Amount> strata_amounts_;
   std::vector<StratumUnions::Amount> union_amounts_;
   std::vector<double> union_scratch_;  // by union; all 0 between clusters

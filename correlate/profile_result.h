@@ -58,7 +58,8 @@ struct ProfileRow {
   std::optional<DomainId> behalf;  // the domain on whose behalf the process works
   uint32_t stack = 0;              // index into ProfileResult::stacks
   // Where the result has subtotals: the index of the row that this one is a part of, in the level
-  // above: the last of ProfileResult::subtotals for its rows.
+  // above: the last of ProfileResult::subtotals, or of chosen_subtotals, for its rows. Only of
+  // chosen rows.
   uint32_t part_of = 0;
   Placement placing = Placement::kUntraced;
 
@@ -95,6 +96,9 @@ struct ProfileResult {
   // The same samples by the first 2, 3, ... columns, where ProfileOptions ask for that: the inner
   // nodes of a tree below those by the first column, which is the domain.
   std::vector<std::vector<ProfileRow>> subtotals;
+  // In place of them where ProfileOptions choose rows: of these alone, by the first 1, 2, ...
+  // columns. Those by the domain stand for `domains` where only chosen rows are shown.
+  std::vector<std::vector<ProfileRow>> chosen_subtotals;
   std::vector<Stack> stacks;         // with addresses where rows are by address too
   std::vector<std::string> inlined;  // functions, by number of frames of inlined ones
   std::vector<Context> exits;        // by number of frames of exits

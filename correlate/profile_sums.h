@@ -60,6 +60,10 @@ struct Part {
   }
 };
 
+// Returns the first number of the rows of the sums number `range` in StratumUnions, so that those
+// of different sums differ: each has 2^26 numbers.
+[[nodiscard]] constexpr uint32_t FirstUnion(uint32_t range) { return range << 26; }
+
 // All rows by some choice of dimensions.
 struct RowSums {
   explicit RowSums(std::span<const Dimension> by, uint32_t first = 0)
@@ -69,9 +73,8 @@ struct RowSums {
   }
 
   KeyLayout layout;
-  // Added to numbers of rows in StratumUnions, so that those of different sums differ.
-  uint32_t first_union = 0;
-  bool has_unions = false;  // rows can be of several strata of a vCPU
+  uint32_t first_union = 0;  // FirstUnion: added to numbers of rows in StratumUnions
+  bool has_unions = false;   // rows can be of several strata of a vCPU
   Interner<RowKey, 4096> keys;
   Interner<uint64_t, 4096> part_numbers;  // by row and stratum
   std::vector<Part> parts;

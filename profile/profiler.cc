@@ -105,6 +105,15 @@ std::vector<correlate::EventRatio> RatiosOf(const EventComparison& comparison) {
   return ratios;
 }
 
+// Whether the choice asks for names that come while the trace is read, which it may on the thread
+// alone that reads it.
+bool AsksForLateNames(const correlate::RowChoice& choice) {
+  return HasDimension(choice.by, correlate::Dimension::kWaiting) ||
+         HasDimension(choice.by, correlate::Dimension::kThread) ||
+         HasDimension(choice.by, correlate::Dimension::kContainer) ||
+         HasDimension(choice.by, correlate::Dimension::kProcess);
+}
+
 // Returns the address of the STGI with which Xen on AMD ends its handling of a #VMEXIT (Xen's
 // arch/x86/hvm/svm/entry.S); 0 where no symbols have it.
 Address StgiOf(const Resolver& resolver) {
@@ -221,6 +230,7 @@ absl::StatusOr<ProfileResults> Profiler::Run(correlate::PipelineObserver* observ
                             .fold_recursion = request_.columns.fold_recursion,
                             .totals = request_.columns.with_totals,
                             .subtotals = request_.columns.with_subtotals,
+                            .choice = Choice(),
                             .stratified = sample_set_.stratified,
                             .event_numbers = event_numbers,
                             .ratios = RatiosOf(sample_set_.comparison),
@@ -267,6 +277,17 @@ absl::StatusOr<ProfileResults> Profiler::Run(correlate::PipelineObserver* observ
   return results;
 }
 
+correlate::RowChoice Profiler::Choice() const {
+  correlate::RowChoice choice = request_.columns.choice;
+  if (!HasDimension(choice.by, correlate::Dimension::kWaiting)) return choice;
+  choice.is_chosen = [this](const correlate::ProfileRow& row) {
+    const correlate::RowChoice& asked = request_.columns.choice;
+    if (placer_ != nullptr) asked.set_waiting(placer_->waiting_sets());
+    return asked.is_chosen(row);
+  };
+  return choice;
+}
+
 void Profiler::PlaceWithoutTrace(correlate::PlacingObserver& first,
                                  correlate::PlacingObserver& second, ProfileResults& results) {
   SamplesWithin samples(*samples_, request_.within);
@@ -290,7 +311,7 @@ absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first,
   if (!request_.columns.secondary_by.empty()) fan_out.Add(&secondary_refiner);
   // An observer that sees the trace, too, sees both on this thread.
   std::optional<correlate::PlacingThread> thread;
-  if (observer == nullptr) thread.emplace(fan_out);
+  if (observer == nullptr && !AsksForLateNames(request_.columns.choice)) thread.emplace(fan_out);
   correlate::PlacingObserver& next =
       thread ? static_cast<correlate::PlacingObserver&>(*thread) : fan_out;
   correlate::PlacingOptions options =
@@ -312,6 +333,7 @@ absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first,
   correlate::TimelinePair observing(observer, trace_observer);
   correlate::TimelinePair timeline_observers(observing.get(), counts_exits ? &exits : nullptr);
   correlate::Placer placer(options, samples, next, timeline_observers.get());
+  placer_ = &placer;
   PlacingPass pass({.placer = placer,
                     .samples = from_trace_,
                     .observer = observer,
@@ -331,6 +353,7 @@ absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first,
   results.exit_counts = exits.Counts();
   results.placing_checks = placer.Checks();
   results.waiting_sets = placer.waiting_sets();
+  placer_ = nullptr;
   results.outside = samples.outside();
   return absl::OkStatus();
 }

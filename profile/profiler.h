@@ -49,6 +49,7 @@ struct ProfileColumns {
   bool with_totals = false;  // whether rows of the first result have totals
   // Whether the first result has subtotals; its first column is the domain then.
   bool with_subtotals = false;
+  correlate::RowChoice choice{};  // which rows subtotals are of
 };
 
 // The inputs of a profile.
@@ -106,6 +107,9 @@ class Profiler {
   absl::Status PlaceByTrace(correlate::PlacingObserver& first, correlate::PlacingObserver& second,
                             correlate::PipelineObserver* observer, ProfileResults& results);
 
+  // Returns the request's choice, which knows of waiting vCPUs what the placer has found so far.
+  [[nodiscard]] correlate::RowChoice Choice() const;
+
   ProfileRequest request_;
   SampleSet sample_set_;
   std::unique_ptr<correlate::SampleSource> samples_;
@@ -113,6 +117,7 @@ class Profiler {
   correlate::ExitSamples* from_trace_ = nullptr;  // samples_; null when they are recorded
   const RecordedProcesses* processes_ = nullptr;  // those of recorded_
   Cycles longest_bracket_ = 0;
+  const correlate::Placer* placer_ = nullptr;  // while the trace is read
 };
 
 }  // namespace xenoscope::profile

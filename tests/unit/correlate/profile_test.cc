@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "correlate/subtotals.h"
 #include "tests/unit/correlate/fake_threads.h"
 #include "tests/unit/trace/exit_reasons.h"
 
@@ -654,6 +655,142 @@ TEST_F(ProfileTest, SubtotalsAreRowsByTheFirstColumns) {
       EXPECT_NEAR(rows[i].interval.high, as->interval.high, 1e-9);
       EXPECT_NEAR(rows[i].cycles, as->cycles, 1e-6);
     }
+  }
+}
+
+void ExpectSameFigures(const ProfileRow& row, const ProfileRow& expected) {
+  EXPECT_NEAR(row.samples, expected.samples, 1e-9);
+  EXPECT_NEAR(row.share, expected.share, 1e-12);
+  EXPECT_NEAR(row.interval.low, expected.interval.low, 1e-9);
+  EXPECT_NEAR(row.interval.high, expected.interval.high, 1e-9);
+  EXPECT_NEAR(row.cycles, expected.cycles, 1e-6);
+}
+
+// Subtotals of chosen functions are the rows that these functions have where they are one, by the
+// same columns.
+TEST_F(ProfileTest, SubtotalsOfChosenRowsAreRowsOfThese) {
+  const std::vector<Dimension> by = {Dimension::kDomain, Dimension::kMode, Dimension::kFunction};
+  const auto is_chosen = [](const ProfileRow& row) {
+    return row.function == "f1" || row.function == "f3";
+  };
+  Profile profile({.by = by,
+                   .subtotals = true,
+                   .choice = {.is_chosen = is_chosen, .by = {Dimension::kFunction}}},
+                  resolver_);
+  // f5 stands for the chosen functions, f6 for the others.
+  Profile by_mode({.by = by}, resolver_);
+  Profile by_domain({.by = {Dimension::kDomain, Dimension::kFunction}}, resolver_);
+  std::mt19937 random(13);
+  const auto pick = [&random](size_t below) { return random() % below; };
+  for (Profile* each : {&profile, &by_mode, &by_domain}) {
+    each->OnTraced(kD1, kGuest, {1000});
+    each->OnTraced(kD1, kCpuid, {400});
+    each->OnTraced(kD2, kGuest, {3000});
+  }
+  for (uint64_t run = 1; run <= 300; ++run) {
+    const VcpuRef vcpu = pick(3) == 0 ? kD2 : kD1;
+    const Mode mode = pick(2) == 0 ? Mode::kUser : Mode::kKernel;
+    for (size_t i = pick(4); i < 4; ++i) {
+      const uint64_t function = 1 + pick(4);
+      std::vector<Place> places = {{kGuest, {}, 1}};
+      if (vcpu == kD1 && pick(3) == 0) places = {{kGuest, {}, 0.25}, {kCpuid, {}, 0.75}};
+      Sample sample;
+      sample.vcpu = vcpu;
+      sample.mode = mode;
+      const auto add = [&](Profile& to, Address address) {
+        sample.address = address;
+        to.OnPlaced({&sample, vcpu, address, Placement::kBracketed, run, places});
+      };
+      add(profile, 1000 * function);
+      for (Profile* each : {&by_mode, &by_domain}) {
+        add(*each, function == 1 || function == 3 ? 5000 : 6000);
+      }
+    }
+  }
+  const ProfileResult result = Finish(profile);
+  EXPECT_THAT(result.subtotals, testing::IsEmpty());
+  ASSERT_EQ(result.chosen_subtotals.size(), 2U);
+  const std::array expected = {Finish(by_domain), Finish(by_mode)};
+  for (size_t level = 0; level < 2; ++level) {
+    size_t found = 0;
+    for (const ProfileRow& row : result.chosen_subtotals[level]) {
+      const auto as = std::ranges::find_if(expected[level].rows, [&](const ProfileRow& other) {
+        return other.function == "f5" && other.domain == row.domain &&
+               (level == 0 || other.mode == row.mode);
+      });
+      ASSERT_NE(as, expected[level].rows.end());
+      ExpectSameFigures(row, *as);
+      ++found;
+    }
+    EXPECT_EQ(found, level == 0 ? 2U : 4U);
+  }
+  ProfileResult chosen = result;
+  std::erase_if(chosen.rows, [&](const ProfileRow& row) { return !is_chosen(row); });
+  EXPECT_TRUE(CheckLevels(chosen.chosen_subtotals, chosen.rows).ok());
+  // Rows that are not chosen are part of none.
+  EXPECT_FALSE(CheckLevels(result.chosen_subtotals, result.rows).ok());
+}
+
+// Where rows are chosen by what strata are of, their sums are as exact as rows of whole strata.
+TEST_F(ProfileTest, ChosenExitsAreTraced) {
+  const std::vector<Dimension> by = {Dimension::kDomain, Dimension::kExit, Dimension::kFunction};
+  Profile profile({.by = by,
+                   .subtotals = true,
+                   .choice = {.is_chosen = [](const ProfileRow& row) { return row.exit == kCpuid; },
+                              .by = {Dimension::kExit}}},
+                  resolver_);
+  profile.OnTraced(kD1, kGuest, {3000});
+  profile.OnTraced(kD1, kCpuid, {1000});
+  Add(profile, kD1, 1000, {{kGuest, {}, 1}});
+  Add(profile, kD1, 2000, {{kCpuid, {}, 1}});
+  Add(profile, kD1, 3000, {{kGuest, {}, 0.5}, {kCpuid, {}, 0.5}});
+  const ProfileResult result = Finish(profile);
+  ASSERT_EQ(result.chosen_subtotals.size(), 2U);
+  for (const std::vector<ProfileRow>& rows : result.chosen_subtotals) {
+    ASSERT_EQ(rows.size(), 1U);
+    EXPECT_EQ(rows[0].samples, 1.5);
+    EXPECT_EQ(rows[0].share, 0.25);
+    EXPECT_EQ(rows[0].interval.low, rows[0].interval.high);
+  }
+}
+
+// Totals of subtotals are those that rows by their columns alone have.
+TEST_F(ProfileTest, SubtotalsHaveTotalsOfTheirOwn) {
+  const std::vector<Dimension> by = {Dimension::kDomain, Dimension::kImage, Dimension::kMode,
+                                     Dimension::kFunction};
+  Profile profile({.by = by, .totals = true, .subtotals = true}, resolver_);
+  Profile by_image({.by = {Dimension::kDomain, Dimension::kImage}, .totals = true}, resolver_);
+  Profile by_mode({.by = {Dimension::kDomain, Dimension::kImage, Dimension::kMode}, .totals = true},
+                  resolver_);
+  std::mt19937 random(17);
+  for (Profile* each : {&profile, &by_image, &by_mode}) {
+    each->OnTraced(kD1, kGuest, {1000});
+    each->OnTraced(kD1, kCpuid, {400});
+  }
+  for (uint64_t run = 1; run <= 200; ++run) {
+    for (size_t i = random() % 3; i < 3; ++i) {
+      const Address address = 1000 * (1 + random() % 3);
+      std::vector<Place> places = {{kGuest, {}, 1}};
+      if (random() % 3 == 0) places = {{kGuest, {}, 0.25}, {kCpuid, {}, 0.75}};
+      for (Profile* each : {&profile, &by_image, &by_mode}) {
+        AddChain(*each, kD1, address, {1500, 2500, 1700}, places, run);
+      }
+    }
+  }
+  const ProfileResult result = Finish(profile);
+  ASSERT_EQ(result.subtotals.size(), 2U);
+  const std::array expected = {Finish(by_image), Finish(by_mode)};
+  for (size_t level = 0; level < 2; ++level) {
+    ASSERT_EQ(result.subtotals[level].size(), 1U);
+    ASSERT_EQ(expected[level].rows.size(), 1U);
+    const ProfileRow& row = result.subtotals[level][0];
+    const ProfileRow& as = expected[level].rows[0];
+    ExpectSameFigures(row, as);
+    ASSERT_TRUE(row.total && as.total);
+    EXPECT_NEAR(row.total->samples, result.samples, 1e-9);
+    EXPECT_NEAR(row.total->share, as.total->share, 1e-12);
+    EXPECT_NEAR(row.total->interval.low, as.total->interval.low, 1e-9);
+    EXPECT_NEAR(row.total->interval.high, as.total->interval.high, 1e-9);
   }
 }
 
