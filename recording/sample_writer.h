@@ -2,7 +2,10 @@
 // reader gets every drain that was flushed.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -72,6 +75,12 @@ class SampleWriter {
   // Returns a writer without a file: Flush does nothing, and Take returns the chunks.
   static SampleWriter InMemory() { return {"", File()}; }
 
+  // Limits the bytes that wait for Flush or Take. A source appends no more than room() of what it
+  // can keep for later; the writer takes all that is appended.
+  void SetLimit(size_t bytes) { limit_ = bytes; }
+  // Returns the number of bytes that there is room for.
+  [[nodiscard]] size_t room() const { return limit_ - std::min(limit_, pending_.size()); }
+
   // Adds the entries of one vCPU's buffer, in the order in which they left it. They stay in memory
   // until Flush.
   void Append(VcpuRef vcpu, const DrainTimes& times, std::span<const Entry> entries);
@@ -128,6 +137,7 @@ class SampleWriter {
   std::string path_;
   File file_;
   uint64_t written_ = 0;
+  size_t limit_ = std::numeric_limits<size_t>::max();  // of the bytes in pending_
   std::vector<std::byte> pending_;
 };
 

@@ -47,13 +47,16 @@ class Source {
   virtual absl::Status Start() = 0;
   // Returns when Collect is to be called next. The later the call, the coarser the samples' times.
   [[nodiscard]] virtual std::chrono::steady_clock::time_point Due() const = 0;
-  // Hands on the samples that there are.
+  // Hands on the samples that there are; after Stop, what that left.
   virtual absl::Status Collect(recording::SampleWriter& writer) = 0;
+  // Returns whether Collect or Stop left something that can wait, as the writer had no room for it.
+  [[nodiscard]] virtual bool HasMore() const { return false; }
   // Takes in a domain that was created during sampling. The error says why it cannot.
   virtual absl::Status OnDomainCreated(const recording::DomainInfo& domain) = 0;
   // Notes that a domain has gone during sampling: it sends nothing and answers nothing any more.
   virtual void OnDomainDestroyed(DomainId /*domain*/) {}
-  // Ends sampling, and hands on the remaining samples.
+  // Ends sampling, and hands on the remaining samples. While there is more, the source is not
+  // closed and Collect goes on; what is left when it closes is counted as lost.
   virtual absl::Status Stop(recording::SampleWriter& writer) = 0;
   // Returns whether Stop and Save wait for a guest. Such sources stop after the others, and in
   // parallel, so that no guest delays another one or the end of the trace.

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "sampler/agent/agent_server.h"
 #include "sampler/agent/source_with_threads.h"
 #include "sampler/agent/vchan_channel.h"
 #include "sampler/event_spec.h"
@@ -101,10 +100,7 @@ absl::StatusOr<std::vector<std::byte>> TakeBoot() {
 
 }  // namespace
 
-absl::Status RunAgent(DomainId allowed, bool allow_stacks, const std::string& program,
-                      const std::function<void(std::string_view)>& say) {
-  const EndSignals signals;
-  const int end = signals.OpenFile();
+agent::ServerParts AgentParts(bool allow_stacks, const std::string& program) {
   agent::ServerParts parts;
   parts.hello = MakeHello(program);
   parts.open_source = [allow_stacks, hz = parts.hello.tsc_hz](const agent::Prepare& how) {
@@ -112,6 +108,14 @@ absl::Status RunAgent(DomainId allowed, bool allow_stacks, const std::string& pr
   };
   parts.open_counters = OpenCounters;
   parts.read_tsc = ReadTsc;
+  return parts;
+}
+
+absl::Status RunAgent(DomainId allowed, bool allow_stacks, const std::string& program,
+                      const std::function<void(std::string_view)>& say) {
+  const EndSignals signals;
+  const int end = signals.OpenFile();
+  agent::ServerParts parts = AgentParts(allow_stacks, program);
   parts.boot_trace = TakeBoot();
   if (parts.boot_trace.ok()) {
     say(fmt::format("took the trace of this kernel's boot, {} bytes, for record --boot",

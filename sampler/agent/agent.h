@@ -8,8 +8,13 @@
 
 #include "absl/status/status.h"
 #include "base/ids.h"
+#include "sampler/agent/agent_server.h"
 
 namespace xenoscope::sampler {
+
+// Returns what an agent of this Linux works with. `allow_stacks` is as below. It takes no trace of
+// the boot.
+agent::ServerParts AgentParts(bool allow_stacks, const std::string& program);
 
 // Serves recordings of domain `allowed` until SIGINT, SIGTERM or SIGHUP. `allow_stacks`: these may
 // have pieces of the stacks of this guest's programs. If that is not dom0, it

@@ -13,8 +13,11 @@ constexpr size_t kReadSize = size_t{16} * 1024;
 }  // namespace
 
 void Link::Queue(const AnyMessage& message) {
-  out_.erase(out_.begin(), out_.begin() + static_cast<std::ptrdiff_t>(sent_));
-  sent_ = 0;
+  // What waits is moved only when as much has been sent.
+  if (sent_ >= Queued()) {
+    out_.erase(out_.begin(), out_.begin() + static_cast<std::ptrdiff_t>(sent_));
+    sent_ = 0;
+  }
   const std::vector<std::byte> frame = Encode(message);
   out_.insert(out_.end(), frame.begin(), frame.end());
 }

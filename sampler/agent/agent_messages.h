@@ -35,6 +35,9 @@ inline constexpr size_t kFrameHeader = 20;
 inline constexpr size_t kMaxPayload = size_t{64} * 1024;
 inline constexpr size_t kMaxText = 256;   // limit of a name, in bytes
 inline constexpr size_t kMaxEvents = 16;  // limit of events in a Prepare or a Count
+// Limit of the bytes of chunks between two answers about the agent's clock. A recorder gives an
+// agent up that sends more.
+inline constexpr size_t kMaxBytesBetweenAnswers = size_t{16} << 20;
 
 // The first message of either side: the recorder's, then the agent's.
 struct Hello {

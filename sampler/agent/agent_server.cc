@@ -24,11 +24,23 @@ constexpr size_t kMaxPumpBytes = size_t{64} * 1024;
 // Limit of bytes that wait for a recorder. Beyond it samples stay in the kernel's ring, which
 // counts its losses, and no other request is handled.
 constexpr size_t kMaxQueuedBytes = size_t{4} << 20;
+// The same for what can wait in the kernel's rings. The less is queued, the sooner a ping is
+// answered.
+constexpr size_t kMaxQueuedPages = size_t{2} << 20;
+// Limit of the bytes between two answers up to which what can wait is sent. The rest is for
+// samples.
+constexpr size_t kMaxPagesBetweenAnswers = kMaxBytesBetweenAnswers / 2;
+// Room from which on it is worth while to go on with what waits.
+constexpr size_t kWorthwhileRoom = size_t{256} << 10;
+// Limits of what is sent after the request to stop; the rest is lost. A recorder waits for ten
+// seconds, and keeps 64 MB of what comes meanwhile.
+constexpr auto kLongestEnd = std::chrono::seconds(5);
+constexpr size_t kMaxBytesAtEnd = size_t{48} << 20;
 // Limit of bytes of a file that are read ahead of the recorder.
 constexpr size_t kReadAheadBytes = size_t{256} << 10;
 constexpr auto kIdle = std::chrono::hours(1);
-// The interval between checks whether a slow recorder reads again.
-constexpr auto kServerPollInterval = std::chrono::milliseconds(50);
+// The interval between checks whether a slow recorder reads again. A ring of vchan has 128 KiB.
+constexpr auto kServerPollInterval = std::chrono::milliseconds(5);
 constexpr size_t kPartBytes = kMaxPayload / 2;
 constexpr size_t kPartReadings = 1024;  // of 30 bytes each
 
@@ -44,6 +56,17 @@ std::string SourceJson(const Source& source) {
   info.streams = source.Streams();
   info.kernel_traces = source.KernelTraces();
   return recording::ToJson(info);
+}
+
+// Returns the first chunks, of `limit` bytes at most. They come from this process.
+Bytes WholeChunks(Bytes chunks, size_t limit) {
+  size_t size = 0;
+  while (const auto header = Load<recording::ChunkHeader>(chunks, size)) {
+    const size_t chunk = sizeof *header + size_t{header->count} * header->entry_size;
+    if (chunk > limit - size) break;
+    size += chunk;
+  }
+  return chunks.first(size);
 }
 
 Failed Refusal(const absl::Status& status) { return {std::string(Message(status))}; }
@@ -63,17 +86,31 @@ absl::Status Server::Serve(int end) {
           fmt::format("the recorder said nothing for {} minutes", kIdleTimeout.count()));
     }
     SendParts();
-    if (sampling_ && HasRoom() && parts_.now() >= source_->Due()) {
+    // Before it sleeps, it sends what is queued.
+    if (sampling_ && HasRoom() && (parts_.now() >= source_->Due() || CanGoOn())) {
       Collect();
-      continue;  // before it sleeps, it sends what is queued
+    } else if (ending_ && (CanGoOn() || EndIsOver())) {
+      GoOnEnding();
+    } else {
+      Wait(end);
     }
-    Wait(end);
   }
-  if (source_) End();
+  Abandon();
   return absl::OkStatus();
 }
 
 bool Server::HasRoom() const { return link_.Queued() <= kMaxQueuedBytes; }
+
+size_t Server::Room() const {
+  return std::min(kMaxQueuedPages - std::min(kMaxQueuedPages, link_.Queued()),
+                  kMaxPagesBetweenAnswers - std::min(kMaxPagesBetweenAnswers, since_answer_));
+}
+
+bool Server::EndIsOver() const {
+  return parts_.now() - ending_since_ > kLongestEnd || ending_bytes_ >= kMaxBytesAtEnd;
+}
+
+bool Server::CanGoOn() const { return source_->HasMore() && Room() >= kWorthwhileRoom; }
 
 absl::Status Server::HandleAll() {
   while (!said_bye_ && HasRoom()) {
@@ -90,8 +127,10 @@ void Server::Wait(int end) {
     PollUntil(kNoFile, 0, end, steady_clock::now() + kServerPollInterval);
     return;
   }
-  const auto idle = steady_clock::now() + (greeted_ ? kIdleTimeout : kIdle);
-  link_.Wait(sampling_ ? std::min(idle, source_->Due()) : idle, end);
+  auto until = steady_clock::now() + (greeted_ ? kIdleTimeout : kIdle);
+  if (sampling_) until = std::min(until, source_->Due());
+  if (ending_) until = std::min(until, ending_since_ + kLongestEnd);
+  link_.Wait(until, end);
 }
 
 absl::Status Server::Handle(const AnyMessage& message) {
@@ -107,6 +146,7 @@ absl::Status Server::Handle(const AnyMessage& message) {
     // The pong promises that no older samples follow it.
     if (sampling_) Collect();
     link_.Queue(Pong{ping->number, parts_.read_tsc().value});
+    since_answer_ = 0;
     return absl::OkStatus();
   }
   if (const auto* prepare = std::get_if<Prepare>(&message)) {
@@ -129,7 +169,7 @@ absl::Status Server::Handle(const AnyMessage& message) {
     return absl::OkStatus();
   }
   if (std::holds_alternative<Stop>(message)) {
-    End();
+    BeginEnd();
     return absl::OkStatus();
   }
   if (const auto* count = std::get_if<Count>(&message)) {
@@ -190,32 +230,58 @@ absl::Status Server::SendCounts(const Count& count) {
   return absl::OkStatus();
 }
 
-void Server::Collect() {
-  if (const absl::Status collected = source_->Collect(writer_); !collected.ok()) {
-    link_.Queue(Refusal(collected));
-    End();
-    return;
-  }
+absl::Status Server::TakeFromSource(absl::Status (Source::*how)(recording::SampleWriter&)) {
+  writer_.SetLimit(Room());
+  const absl::Status taken = (source_.get()->*how)(writer_);
   QueueSamples();
+  return taken;
+}
+
+void Server::Collect() {
+  const absl::Status collected = TakeFromSource(&Source::Collect);
+  if (collected.ok()) return;
+  link_.Queue(Refusal(collected));
+  BeginEnd();
 }
 
 void Server::QueueSamples() {
-  const std::vector<std::byte> chunks = writer_.Take();
+  std::vector<std::byte> chunks = writer_.Take();
+  const Bytes kept = WholeChunks(chunks, kMaxBytesBetweenAnswers - since_answer_);
+  if (kept.size() < chunks.size() && !std::exchange(said_dropped_, true)) {
+    link_.Queue(Failed{fmt::format(
+        "it has more than {} MB of samples between two of its answers, and drops the others",
+        kMaxBytesBetweenAnswers >> 20)});
+  }
+  chunks.resize(kept.size());
+  since_answer_ += chunks.size();
+  ending_bytes_ += chunks.size();
   for (size_t at = 0; at < chunks.size(); at += kPartBytes) {
     const Bytes part = Bytes(chunks).subspan(at, std::min(kPartBytes, chunks.size() - at));
     link_.Queue(Samples{{part.begin(), part.end()}});
   }
 }
 
-void Server::End() {
+void Server::BeginEnd() {
+  if (source_ && std::exchange(sampling_, false)) {
+    ending_since_ = parts_.now();
+    ending_bytes_ = 0;
+    const absl::Status stopped = TakeFromSource(&Source::Stop);
+    if (!stopped.ok()) link_.Queue(Refusal(stopped));
+    ending_ = stopped.ok() && source_->HasMore();
+  }
+  if (!ending_) SendAccounts();
+}
+
+void Server::GoOnEnding() {
+  const absl::Status taken = EndIsOver() ? absl::OkStatus() : TakeFromSource(&Source::Collect);
+  if (!taken.ok()) link_.Queue(Refusal(taken));
+  ending_ = taken.ok() && source_->HasMore() && !EndIsOver();
+  if (!ending_) SendAccounts();
+}
+
+void Server::SendAccounts() {
   std::string accounts = recording::ToJson({});
   if (source_) {
-    if (sampling_) {
-      sampling_ = false;
-      const absl::Status stopped = source_->Stop(writer_);
-      QueueSamples();
-      if (!stopped.ok()) link_.Queue(Refusal(stopped));
-    }
     accounts = SourceJson(*source_);
     if (const absl::Status closed = source_->Close(); !closed.ok()) link_.Queue(Refusal(closed));
     source_.reset();
@@ -228,6 +294,16 @@ void Server::End() {
     part.last = at == accounts.size();
     link_.Queue(part);
   } while (at < accounts.size());
+}
+
+void Server::Abandon() {
+  if (!source_) return;
+  if (sampling_) {
+    writer_.SetLimit(0);
+    source_->Stop(writer_).IgnoreError();
+  }
+  source_->Close().IgnoreError();
+  source_.reset();
 }
 
 void Server::OpenFile(FileKind kind) {

@@ -1,12 +1,19 @@
 // The guest's side of a recording: it does what dom0's recorder asks for over a channel.
 //
-//   hello --> idle --prepare--> ready [--enlist--> ready] --start--> sampling --stop--> idle
+//   hello --> idle --prepare--> ready [--enlist--> ready] --start--> sampling
+//   sampling --stop--> ending --what was left is sent--> idle
 //   bye, or the channel's end, in any state --> over
 //
 // In every state it answers pings, sends files of the kernel's symbols, and counts events. It
 // samples only between start and stop, and sends only what a source (sampler/source.h) makes of
 // this guest. What waits for a recorder that does not read is bounded: beyond the bound no message
 // is handled, and samples stay in the kernel's rings, which count what they lose.
+//
+// What is sent between two answers to pings is bounded, too (kMaxBytesBetweenAnswers), as the
+// recorder has to keep it. Of a guest whose kernel has more events of threads, these wait in the
+// kernel's rings for the next ping. Samples cannot wait, as an answer promises that no older ones
+// follow it. Those that come when nothing is left of the bound are dropped: their accounts have
+// them, so that the recorder counts them as lost.
 #pragma once
 
 #include <chrono>
@@ -75,8 +82,22 @@ class Server {
   absl::StatusOr<bool> JoinXenoprof();
   absl::Status Begin();
   absl::Status SendCounts(const Count& count);
+  // Returns the bytes of what can wait that may be queued now.
+  [[nodiscard]] size_t Room() const;
+  // Whether what is left is given up, as it takes too long or is too much for a recorder.
+  [[nodiscard]] bool EndIsOver() const;
+  // Whether the source has more of it, and there is room for a good part.
+  [[nodiscard]] bool CanGoOn() const;
+  // Hands on what the source has, as Source::Collect or Source::Stop (`how`) do.
+  absl::Status TakeFromSource(absl::Status (Source::*how)(recording::SampleWriter&));
   void Collect();
-  void End();
+  // Stops sampling. After what is left come the accounts.
+  void BeginEnd();
+  // Sends more of what is left; after the last of it, or when it takes too long, the accounts.
+  void GoOnEnding();
+  void SendAccounts();
+  // Stops what the recorder has left behind.
+  void Abandon();
   void QueueSamples();
   void OpenFile(FileKind kind);
   // Queues the next parts of the requested file, as far as the recorder reads.
@@ -94,7 +115,12 @@ class Server {
   std::optional<FileTransfer> file_transfer_;
   std::chrono::steady_clock::time_point last_message_at_;  // time of the recorder's last message
   recording::SampleWriter writer_ = recording::SampleWriter::InMemory();
+  size_t since_answer_ = 0;    // bytes of chunks since the last answer
+  bool said_dropped_ = false;  // the recorder knows that samples are dropped
   bool sampling_ = false;
+  bool ending_ = false;      // between the request to stop and the accounts
+  size_t ending_bytes_ = 0;  // bytes of chunks since then
+  std::chrono::steady_clock::time_point ending_since_;
   bool greeted_ = false;
   bool said_bye_ = false;
 };

@@ -23,6 +23,8 @@ constexpr size_t kMaxSessionPumpBytes =
     size_t{256} * 1024;  // limit of one step, so that other sources get their turn
 // The interval between checks whether the user ends a wait.
 constexpr std::chrono::milliseconds kSessionPollInterval{100};
+// An agent is asked early when it has sent this part of what it may send between two answers.
+constexpr size_t kEarlyPingPart = 8;
 constexpr size_t kMaxInfo = size_t{1} << 20;
 constexpr size_t kMaxAgentErrors = 8;
 constexpr size_t kMaxName = 64;
@@ -180,7 +182,9 @@ void Session::Start(Sink sink) {
 
 void Session::Step() {
   if (!ended_.ok()) return;
-  if (!pending_ping_ && host_.now() >= next_ping_) Ping();
+  // The agent may send only so much until it is asked again.
+  const bool many = pending_.size() >= limits_.pending_bytes / kEarlyPingPart;
+  if (!pending_ping_ && (host_.now() >= next_ping_ || many)) Ping();
   const absl::Status pumped = link_.Pump(kMaxSessionPumpBytes);
   while (ended_.ok()) {
     absl::StatusOr<std::optional<AnyMessage>> message = link_.Next();

@@ -33,8 +33,9 @@ namespace xenoscope::sampler::agent {
 
 // The limits of a session. Times count from the question, whatever comes meanwhile.
 struct Limits {
-  uint64_t bytes = uint64_t{1} << 30;       // all bytes of one recording
-  size_t pending_bytes = size_t{16} << 20;  // bytes of samples between two answers about the clock
+  uint64_t bytes = uint64_t{1} << 30;  // all bytes of one recording
+  // Bytes of samples between two answers about the clock.
+  size_t pending_bytes = kMaxBytesBetweenAnswers;
   // Bytes of stacks between two answers, once they are decompressed; more are left out.
   uint64_t pending_stack_bytes = uint64_t{64} << 20;
   size_t file_bytes = size_t{64} << 20;   // bytes of a file
@@ -157,6 +158,8 @@ class Session {
   [[nodiscard]] std::vector<recording::StreamInfo> Streams() const;
   [[nodiscard]] Refused refused() const;
   [[nodiscard]] Lateness lateness() const;
+  // Returns the number of bytes that have come.
+  [[nodiscard]] uint64_t received() const { return link_.received(); }
   [[nodiscard]] const GuestClock& clock() const { return clock_; }
   // Returns the answers about its clock that came before sampling.
   [[nodiscard]] const std::vector<recording::ClockAnswer>& answers() const { return answers_; }

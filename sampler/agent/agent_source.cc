@@ -22,6 +22,8 @@ using recording::SymbolFile;
 using std::chrono::steady_clock;
 
 constexpr auto kStep = std::chrono::milliseconds(20);
+// After a step in which so many bytes came the next one is at once: as many may have come again.
+constexpr uint64_t kBytesOfBusyStep = uint64_t{64} << 10;
 
 struct GuestFile {
   FileKind file;
@@ -355,8 +357,10 @@ AgentSource::PendingSample& AgentSource::AddPending(const Sample& sample) {
 }
 
 void AgentSource::Step() {
+  const uint64_t received = session_->received();
   session_->Step();
-  due_ = host_.now() + kStep;
+  due_ = host_.now();
+  if (session_->received() - received < kBytesOfBusyStep) due_ += kStep;
 }
 
 absl::Status AgentSource::Collect(recording::SampleWriter& writer) {

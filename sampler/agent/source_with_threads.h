@@ -43,13 +43,17 @@ class SourceWithThreads final : public Source {
   [[nodiscard]] std::chrono::steady_clock::time_point Due() const override {
     return std::min(samples_->Due(), threads_->Due());
   }
+  // Samples come first: only threads can wait where the writer has no room.
   absl::Status Collect(recording::SampleWriter& writer) override {
+    if (stopped_) return threads_->Collect(writer);
     return BothOf([&writer](Source& source) { return source.Collect(writer); });
   }
+  [[nodiscard]] bool HasMore() const override { return threads_->HasMore(); }
   absl::Status OnDomainCreated(const recording::DomainInfo& domain) override {
     return samples_->OnDomainCreated(domain);
   }
   absl::Status Stop(recording::SampleWriter& writer) override {
+    stopped_ = true;
     return BothOf([&writer](Source& source) { return source.Stop(writer); });
   }
   absl::Status Close() override {
@@ -74,6 +78,7 @@ class SourceWithThreads final : public Source {
 
   std::unique_ptr<Source> samples_;
   std::unique_ptr<Source> threads_;
+  bool stopped_ = false;
 };
 
 }  // namespace xenoscope::sampler

@@ -156,19 +156,22 @@ absl::StatusOr<double> FtraceSource::Read(Cpu& cpu, bool all, recording::SampleW
   const size_t page_size = instance_->page_size();
   const size_t buffer = size_t{request_.buffer_kb} << 10;
   const steady_clock::time_point now = steady_clock::now();
-  all = all || now - cpu.last_read >= kPartialPageInterval;
+  all = all || cpu.has_more || now - cpu.last_read >= kPartialPageInterval;
   // Linux says that there is something to read when its buffer_percent (half) is full.
   pollfd ready{.fd = cpu.pages.fd(), .events = POLLIN, .revents = 0};
   if (!all && poll(&ready, 1, 0) <= 0) return 0;
+  const size_t room = writer.room() / (page_size + sizeof(recording::ChunkHeader));
+  cpu.has_more = room < kMaxPagesPerRead;  // unless the end comes before
   cpu.last_read = now;
   const Tsc before = read_tsc_();
   pages_.clear();
-  for (size_t count = 0; count < kMaxPagesPerRead; ++count) {
+  for (size_t count = 0; count < std::min(room, kMaxPagesPerRead); ++count) {
     const size_t at = pages_.size();
     pages_.resize(at + page_size);
     const ssize_t got = read(cpu.pages.fd(), pages_.data() + at, page_size);
     if (got == static_cast<ssize_t>(page_size)) continue;
     pages_.resize(at);
+    cpu.has_more = false;
     if (got >= 0 || errno == EAGAIN || errno == EINTR) break;
     return ErrnoError(errno, "cannot read the kernel's trace of CPU {}", cpu.number);
   }
@@ -186,14 +189,20 @@ absl::Status FtraceSource::ReadAll(bool all, recording::SampleWriter& writer, do
     writer.AppendTraceFormats(request_.domain, std::exchange(formats_, {}));
     WriteRunning(writer);
   }
-  for (Cpu& cpu : cpus_) {
+  for (size_t i = 0; i < cpus_.size(); ++i) {
+    Cpu& cpu = cpus_[(first_cpu_ + i) % cpus_.size()];
     XENOSCOPE_ASSIGN_OR_RETURN(const double used, Read(cpu, all, writer));
     fill = std::max(fill, used);
   }
+  // Where there is little room, each CPU gets it in turn.
+  first_cpu_ = (first_cpu_ + 1) % cpus_.size();
   return absl::OkStatus();
 }
 
+bool FtraceSource::HasMore() const { return std::ranges::any_of(cpus_, &Cpu::has_more); }
+
 absl::Status FtraceSource::Collect(recording::SampleWriter& writer) {
+  if (stopped_) return ReadRest(writer);
   const steady_clock::time_point begin = steady_clock::now();
   double fill = 0;
   XENOSCOPE_RETURN_IF_ERROR(ReadAll(/*all=*/false, writer, fill));
@@ -208,7 +217,12 @@ absl::Status FtraceSource::OnDomainCreated(const recording::DomainInfo& /*domain
 absl::Status FtraceSource::Stop(recording::SampleWriter& writer) {
   if (!instance_) return absl::OkStatus();
   XENOSCOPE_RETURN_IF_ERROR(instance_->TurnOff());
+  stopped_ = true;
   WriteBehalf(writer);
+  return ReadRest(writer);
+}
+
+absl::Status FtraceSource::ReadRest(recording::SampleWriter& writer) {
   // Nothing is added any more, so this ends.
   for (double fill = 1; fill > 0;) {
     fill = 0;
@@ -224,7 +238,7 @@ std::vector<recording::KernelTraceInfo> FtraceSource::KernelTraces() const {
     traces.push_back({.source = kName,
                       .vcpu = {request_.domain, VcpuId{cpu.number}},
                       .read = cpu.counts.read,
-                      .lost = cpu.counts.lost});
+                      .lost = cpu.counts.lost + (cpu.has_more ? cpu.counts.unread : 0)});
   }
   return traces;
 }

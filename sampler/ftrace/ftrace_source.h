@@ -64,7 +64,10 @@ class FtraceSource final : public Source {
   [[nodiscard]] std::vector<std::string> Notes() const override { return notes_; }
   absl::Status Start() override;
   [[nodiscard]] std::chrono::steady_clock::time_point Due() const override { return timer_.due(); }
+  // Pages for which the writer has no room stay in the kernel's buffers, which overwrite the oldest
+  // and count their events as lost.
   absl::Status Collect(recording::SampleWriter& writer) override;
+  [[nodiscard]] bool HasMore() const override;
   absl::Status OnDomainCreated(const recording::DomainInfo& domain) override;
   absl::Status Stop(recording::SampleWriter& writer) override;
   absl::Status Close() override;
@@ -78,6 +81,7 @@ class FtraceSource final : public Source {
     File pages;
     Tsc read_before{};  // before the last read
     std::chrono::steady_clock::time_point last_read{};
+    bool has_more = false;  // the last read ended for want of room
     TraceCounts counts{};
   };
 
@@ -96,10 +100,12 @@ class FtraceSource final : public Source {
   void WriteRunning(recording::SampleWriter& writer);
   // Writes on whose behalf processes work that have begun since.
   void WriteBehalf(recording::SampleWriter& writer);
-  // Reads the pages that are full, and with `all` the one that is being filled too. Returns their
-  // part of the buffer, in [0, 1].
+  // Reads the pages if they fill half of the buffer, with `all` any, as far as the writer has room.
+  // Returns their part of the buffer, in [0, 1].
   absl::StatusOr<double> Read(Cpu& cpu, bool all, recording::SampleWriter& writer);
   absl::Status ReadAll(bool all, recording::SampleWriter& writer, double& fill);
+  // Reads all that is left after tracing was turned off, as far as the writer has room.
+  absl::Status ReadRest(recording::SampleWriter& writer);
 
   FtraceRequest request_;
   std::optional<TraceInstance> instance_;
@@ -107,6 +113,8 @@ class FtraceSource final : public Source {
   std::function<std::vector<RunningThread>()> running_;
   std::vector<std::string> notes_;
   std::vector<Cpu> cpus_;
+  size_t first_cpu_ = 0;  // to be read first the next time
+  bool stopped_ = false;
   std::string formats_;                 // until they are written
   std::vector<RunningThread> threads_;  // until they are written
   std::vector<std::byte> pages_;        // a member only to reuse its memory

@@ -176,6 +176,7 @@ TraceCounts TraceInstance::Counts(uint32_t cpu) const {
     uint64_t value = 0;
     if (parts.size() != 2 || !absl::SimpleAtoi(parts[1], &value)) continue;
     if (parts[0] == "read events") counts.read = value;
+    if (parts[0] == "entries") counts.unread = value;
     if (parts[0] == "overrun" || parts[0] == "dropped events") counts.lost += value;
   }
   return counts;

@@ -18,8 +18,9 @@ namespace xenoscope::sampler {
 
 // What the kernel counted of the events of one CPU (per_cpu/cpuN/stats).
 struct TraceCounts {
-  uint64_t read = 0;  // events that were read
-  uint64_t lost = 0;  // events that were overwritten, or dropped, as the buffer was full
+  uint64_t read = 0;    // events that were read
+  uint64_t lost = 0;    // events that were overwritten, or dropped, as the buffer was full
+  uint64_t unread = 0;  // events that are in the buffer
 };
 
 class TraceInstance {

@@ -438,6 +438,30 @@ def agent_threads(lab):
                   f"{name}: {known:.0f} of {count(own):.0f} samples have a thread")
 
 
+def agent_busy(lab):
+    """Guests whose kernels have more events than a channel takes stay in the recording, and losses are counted."""
+    recording = lab.recording()
+    domains = domains_by_name(recording)
+    data = lab.run_json("threads", lab.path(), "--format", "json")
+    calls = lab.run_json("threads", lab.path(), "--syscalls", "--format", "json")["rows"]
+    lab.check("given up" not in lab.text("record.log"), "no agent was given up")
+    for name in "pv", "pvh":
+        domain, = [each for each in data["domains"] if each["name"] == name]
+        traces = [trace for trace in recording["kernel_traces"] if trace["domain"] == domains[name]["id"]]
+        given, lost = (sum(trace[key] for trace in traces) for key in ("read", "lost"))
+        lab.check(given == domain["events"] > 100_000, f"{name}: its kernel gave {given} events, {domain['events']} came")
+        lab.check(lost == domain["lost_events"], f"{name}: it lost {lost} events, threads says {domain['lost_events']}")
+        own = [row for row in data["rows"] if row["domain"] == name]
+        unknown = sum(row["lost_s"] for row in own)
+        lab.check((unknown > 0) == (lost > 0), f"{name}: {unknown:.3f} s of threads are of lost events")
+        made = sum(row["calls"] for row in calls
+                   if row["domain"] == name and row["process"] == "labload" and row["call"] == "getppid")
+        lab.check(made > 10_000, f"{name}: labload made {made} calls of getppid that are known whole")
+        # Its agent answered to the end.
+        stream, = streams_of(recording, "agent", domains[name])
+        lab.check(stream["complete"], f"{name}: its agent gave its accounts")
+
+
 def check_culprits(lab, name, sums):
     """Checks that waits of a guest's threads have culprits of both schedulers, and that they add up."""
     waits = lab.run_json("threads", lab.path(), "--culprits", "--format", "json")["rows"]
@@ -1478,6 +1502,6 @@ def vpmu_newer(lab):
 # The scenarios in the order in which `lab all` runs them.
 CHECKS = {check.__name__: check for check in
       (ci, counts, hyper, marks, threads, held, lost, xentrace, drains, boost, polls, orc, modules, programs, orc_hvm,
-       frames, agent, agent_stacks, agent_threads, boot_levels, boot_smp, boot_cost, agentdies, hostile, sources,
+       frames, agent, agent_stacks, agent_threads, agent_busy, boot_levels, boot_smp, boot_cost, agentdies, hostile, sources,
        members, newxen, ends, lifecycle, later, livepatch, kaslr, hvm, ratio, events, ipc, agent_events, stat,
        stat_agents, vpmu, vpmu_modes, vpmu_newer)}

@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/error.h"
 #include "base/mapped_file.h"
 #include "recording/chunk_reader.h"
 #include "recording/info_json.h"
@@ -682,6 +683,44 @@ TEST_F(AgentTest, DoesNotWaitForDestroyedDomain) {
   EXPECT_THAT((*opened)->FinalNotes(), ElementsAre(HasSubstr("its domain has gone")));
   EXPECT_FALSE((*opened)->Streams()[0].complete);
   *over = true;
+}
+
+// A source whose kernel always has more events of threads, as that of a guest that only switches.
+class EndlessEvents final : public FakeSource {
+ public:
+  absl::Status Collect(recording::SampleWriter& writer) override {
+    XENOSCOPE_RETURN_IF_ERROR(FakeSource::Collect(writer));
+    const size_t room = std::min(writer.room(), kMost) / (kPage + sizeof(recording::ChunkHeader));
+    if (room == 0) return absl::OkStatus();
+    const Tsc now = GuestNow();
+    writer.AppendTracePages({kDom0, VcpuId{1}}, {now, now, now}, kPage,
+                            std::vector<std::byte>(room * kPage));
+    return absl::OkStatus();
+  }
+  bool HasMore() const override { return true; }
+  std::vector<recording::KernelTraceInfo> KernelTraces() const override {
+    return {{.source = "ftrace", .vcpu = {kDom0, VcpuId{1}}, .read = 5, .lost = 7}};
+  }
+
+ private:
+  static constexpr size_t kPage = 4096;
+  static constexpr size_t kMost = size_t{8} << 20;  // of one Collect
+};
+
+TEST_F(AgentTest, StaysThoughItsGuestHasMoreThanItCanSend) {
+  parts_.open_source = [](const agent::Prepare&) { return std::make_unique<EndlessEvents>(); };
+  request_.how.threads = true;
+  request_.limits.ping_interval = milliseconds(200);
+  request_.limits.answer = std::chrono::seconds(20);
+  const auto opened = Open(HonestGuest());
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  const std::vector<Sample> samples = Record(**opened, milliseconds(600));
+  EXPECT_TRUE((*opened)->session().status().ok()) << (*opened)->session().status();
+  EXPECT_THAT((*opened)->FinalNotes(), IsEmpty());
+  ASSERT_THAT((*opened)->KernelTraces(), SizeIs(1));
+  EXPECT_EQ((*opened)->KernelTraces()[0].lost, 7u);
+  EXPECT_GT(samples.size(), 10u);
+  EXPECT_TRUE((*opened)->Close().ok());
 }
 
 TEST_F(AgentTest, KeepsSamplesOfKilledAgent) {
