@@ -27,6 +27,7 @@
 #include "report/table/table_text.h"
 #include "report/terminal.h"
 #include "report/threads/interrupts_view.h"
+#include "report/threads/locks_view.h"
 #include "report/threads/syscalls_view.h"
 #include "report/threads/thread_exits_view.h"
 #include "report/threads/threads_view.h"
@@ -44,6 +45,7 @@ struct ThreadsCommandOptions {
   bool culprits = false;
   bool exits = false;
   bool syscalls = false;
+  bool locks = false;
   bool irqs = false;
   std::string path;
   std::optional<Instant> from;
@@ -163,6 +165,11 @@ bool HasSystemCalls(const std::vector<guests::ThreadStates>& domains) {
       domains, [](const guests::ThreadStates& domain) { return !domain.SystemCalls().empty(); });
 }
 
+bool HasLocks(const std::vector<guests::ThreadStates>& domains) {
+  return std::ranges::any_of(
+      domains, [](const guests::ThreadStates& domain) { return !domain.Locks().empty(); });
+}
+
 absl::Status ShowThreads(const ThreadsCommandOptions& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const recording::Recording recording,
                              recording::Recording::Open(options.trace.path));
@@ -209,6 +216,14 @@ absl::Status ShowThreads(const ThreadsCommandOptions& options) {
           recording.path());
     }
     table = report::SyscallsTable(domains, name_of, clock, shown);
+  } else if (options.locks) {
+    if (!HasLocks(domains)) {
+      return NotFoundError(
+          "{} has no waits for locks: record with --threads --guest-events lock (Linux 5.19 and "
+          "later have these events)",
+          recording.path());
+    }
+    table = report::LocksTable(domains, name_of, clock, shown);
   } else if (options.irqs) {
     table = report::InterruptsTable(domains, name_of, clock, shown);
   } else if (options.culprits) {
@@ -255,6 +270,15 @@ void AddThreads(Command program, CommandAction& run) {
       .Excludes("--exits")
       .Excludes("--syscalls");
   command
+      .AddFlag("--locks", options->locks,
+               "Instead of all states, show waits for locks of kernels: how many, how long, what "
+               "threads did meanwhile, and how long another thread's vCPU waited for a pCPU; of a "
+               "recording with --guest-events lock")
+      .Excludes("--culprits")
+      .Excludes("--exits")
+      .Excludes("--syscalls")
+      .Excludes("--irqs");
+  command
       .AddOption("--path", options->path,
                  "Instead of all threads, show on what one waited: its critical path. While it "
                  "sleeps, the path is that of the thread that woke it, also in another domain")
@@ -262,7 +286,8 @@ void AddThreads(Command program, CommandAction& run) {
       .Excludes("--culprits")
       .Excludes("--exits")
       .Excludes("--syscalls")
-      .Excludes("--irqs");
+      .Excludes("--irqs")
+      .Excludes("--locks");
   command.AddWordOption(
       "--from",
       [options](const std::string& text) { options->from = ParseInstant("--from", text); },
@@ -288,6 +313,8 @@ void AddThreads(Command program, CommandAction& run) {
       "  xenoscope record --threads --guest-events raw_syscalls -o web.xeno -- sleep 10\n"
       "  xenoscope threads web.xeno --syscalls --by process    # as perf trace -s, with Xen's "
       "part\n"
+      "  xenoscope record --threads --guest-events lock -o web.xeno -- sleep 10\n"
+      "  xenoscope threads web.xeno --locks    # as perf lock contention, with Xen's part\n"
       "  xenoscope threads web.xeno --path web1/1234 --from 2.5 --to 2.6\n"
       "  xenoscope threads web.xeno --format trace.dat -o web; kernelshark web/xen.dat -a "
       "web/web1.dat");
@@ -297,7 +324,7 @@ void AddThreads(Command program, CommandAction& run) {
     }
     const bool is_export = options->format == kTraceDat;
     if (is_export && (options->culprits || options->exits || options->syscalls || options->irqs ||
-                      !options->path.empty())) {
+                      options->locks || !options->path.empty())) {
       ThrowUsageError("--format", "trace.dat has all events, and no table");
     }
     if (is_export == options->output.empty()) {

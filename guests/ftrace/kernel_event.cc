@@ -86,6 +86,14 @@ const EventDecoder::Names* EventDecoder::Names::Find(std::string_view event) {
             .number = "func"},
       Names{.event = "sys_enter", .kind = Kind::kSyscallEnter, .number = "id"},
       Names{.event = "sys_exit", .kind = Kind::kSyscallExit, .state = "ret", .number = "id"},
+      Names{.event = "contention_begin",
+            .kind = Kind::kContentionBegin,
+            .state = "flags",
+            .number = "lock_addr"},
+      Names{.event = "contention_end",
+            .kind = Kind::kContentionEnd,
+            .state = "ret",
+            .number = "lock_addr"},
   };
   static_assert(kAll.size() == kKernelEventKinds);
   const auto* const found = std::ranges::find(kAll, event, &Names::event);

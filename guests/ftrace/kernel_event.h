@@ -15,30 +15,32 @@
 namespace xenoscope::guests {
 
 enum class KernelEventKind : uint8_t {
-  kSwitch,          // sched_switch
-  kWaking,          // sched_waking
-  kWakeupNew,       // sched_wakeup_new
-  kFork,            // sched_process_fork
-  kExec,            // sched_process_exec
-  kExit,            // sched_process_exit
-  kMigrate,         // sched_migrate_task
-  kNewTask,         // task_newtask
-  kRename,          // task_rename
-  kIrqEntry,        // irq_handler_entry
-  kIrqExit,         // irq_handler_exit
-  kSoftirqEntry,    // softirq_entry
-  kSoftirqExit,     // softirq_exit
-  kCgroupMkdir,     // cgroup_mkdir
-  kCgroupRename,    // cgroup_rename
-  kCgroupAttach,    // cgroup_attach_task
-  kCgroupTransfer,  // cgroup_transfer_tasks
-  kInitcallLevel,   // initcall_level
-  kInitcallStart,   // initcall_start
-  kInitcallFinish,  // initcall_finish
-  kSyscallEnter,    // raw_syscalls:sys_enter
-  kSyscallExit      // raw_syscalls:sys_exit
+  kSwitch,           // sched_switch
+  kWaking,           // sched_waking
+  kWakeupNew,        // sched_wakeup_new
+  kFork,             // sched_process_fork
+  kExec,             // sched_process_exec
+  kExit,             // sched_process_exit
+  kMigrate,          // sched_migrate_task
+  kNewTask,          // task_newtask
+  kRename,           // task_rename
+  kIrqEntry,         // irq_handler_entry
+  kIrqExit,          // irq_handler_exit
+  kSoftirqEntry,     // softirq_entry
+  kSoftirqExit,      // softirq_exit
+  kCgroupMkdir,      // cgroup_mkdir
+  kCgroupRename,     // cgroup_rename
+  kCgroupAttach,     // cgroup_attach_task
+  kCgroupTransfer,   // cgroup_transfer_tasks
+  kInitcallLevel,    // initcall_level
+  kInitcallStart,    // initcall_start
+  kInitcallFinish,   // initcall_finish
+  kSyscallEnter,     // raw_syscalls:sys_enter
+  kSyscallExit,      // raw_syscalls:sys_exit
+  kContentionBegin,  // lock:contention_begin
+  kContentionEnd     // lock:contention_end
 };
-inline constexpr size_t kKernelEventKinds = 22;
+inline constexpr size_t kKernelEventKinds = 24;
 
 // A decoded event. Texts point into the page. What a kind does not have is 0 or empty. Threads are
 // numbered as the guest's own scheduler does (its first pid namespace); 0: the idle thread.
@@ -51,11 +53,12 @@ struct KernelEvent {
   uint32_t thread = 0;
   uint32_t next = 0;  // kSwitch: the thread that runs now
   // kSwitch: what becomes of `thread` (see IsRunnable); kInitcallFinish, kSyscallExit: what the
-  // function or the call returned.
+  // function or the call returned; kContentionBegin: flags of the lock; kContentionEnd: 0: it is
+  // held.
   uint64_t state = 0;
   // Interrupts: the vector; kFork: the parent; kMigrate, kWaking, kWakeupNew: the CPU where it is
   // to run; kNewTask: flags of clone(2); cgroups: the number of the group; kInitcallStart,
-  // kInitcallFinish: the address of the function; system calls: their number.
+  // kInitcallFinish: the address of the function; system calls: their number; locks: their address.
   uint64_t number = 0;
   // The thread's name; kSwitch: that of `next`; kRename: the new one; kExec: the program's file;
   // kIrqEntry: the handler's name; kInitcallLevel: that of the level.

@@ -119,6 +119,10 @@ void ThreadStates::Take(const VcpuState& state) {
     case KernelEventKind::kSyscallExit:
       OnSyscall(cursor.cpu(), event, state, at);
       break;
+    case KernelEventKind::kContentionBegin:
+    case KernelEventKind::kContentionEnd:
+      OnContention(cursor.cpu(), event, state, at);
+      break;
     case KernelEventKind::kCgroupAttach:
     case KernelEventKind::kCgroupTransfer: {
       const size_t process = threads_[ThreadOf(event.thread)].process;
@@ -174,6 +178,9 @@ void ThreadStates::Charge(uint32_t cpu, Tsc until, const VcpuState& of_vcpu) {
   vcpus_[cpu].times[static_cast<size_t>(state)] += time;
   if (vcpu.thread == kNone) return;
   threads_[vcpu.thread].times[static_cast<size_t>(state)] += time;
+  if (state == ThreadState::kStolen && vcpu.thread != idle_[cpu]) {
+    locks_.Stolen(vcpu.thread, range);
+  }
   if (state == ThreadState::kXen) xen_times_.Handled(cpu, of_vcpu.exit, vcpu.thread, time);
   if (observer_ != nullptr) observer_->OnInterval({domain(), vcpu.thread, cpu, range, state});
 }
@@ -382,6 +389,19 @@ void ThreadStates::OnSyscall(uint32_t cpu, const KernelEvent& event, const VcpuS
   }
 }
 
+void ThreadStates::OnContention(uint32_t cpu, const KernelEvent& event, const VcpuState& state,
+                                Tsc at) {
+  Charge(cpu, at, state);
+  const size_t thread = OnCpu(cpu, event.current);
+  const StateTimes& so_far = threads_[thread].times;
+  if (event.kind == KernelEventKind::kContentionBegin) {
+    const auto flags = static_cast<uint32_t>(event.state);
+    locks_.Begin(thread, event.number, flags, losses_, at, so_far);
+  } else {
+    locks_.End(thread, event.number, event.state, losses_, at, so_far);
+  }
+}
+
 void ThreadStates::OnRename(const KernelEvent& event) {
   GuestThread& thread = threads_[ThreadOf(event.thread)];
   thread.name = event.name.substr(0, kMaxName);
@@ -415,8 +435,10 @@ absl::Status ThreadStates::Finish() {
   }
   xen_times_.Finish();
   syscalls_.Finish();
+  locks_.Finish();
   for (size_t cpu = 0; cpu < vcpus_.size(); ++cpu) interrupts_.Reset(cpu);
   XENOSCOPE_RETURN_IF_ERROR(CheckSyscalls());
+  XENOSCOPE_RETURN_IF_ERROR(CheckLocks());
   XENOSCOPE_RETURN_IF_ERROR(CheckHandlers());
   return CheckInXen();
 }
@@ -445,6 +467,21 @@ absl::Status ThreadStates::CheckSyscalls() const {
       return InternalError("{}: the thread {} was in system calls for longer than it lived",
                            ToString(domain()), threads_[call.thread].tid);
     }
+  }
+  return absl::OkStatus();
+}
+
+// A thread may wait for a lock within its wait for another one: only those of one lock add up.
+absl::Status ThreadStates::CheckLocks() const {
+  for (const LockWait& wait : locks_.All()) {
+    for (size_t state = 0; state < kThreadStates; ++state) {
+      if (wait.times[state] <= threads_[wait.thread].times[state]) continue;
+      return InternalError("{}: the thread {} waited for a lock for longer than it lived",
+                           ToString(domain()), threads_[wait.thread].tid);
+    }
+    if (wait.others_stolen <= Sum(wait.times)) continue;
+    return InternalError("{}: vCPUs waited for longer than the thread {} did for a lock",
+                         ToString(domain()), threads_[wait.thread].tid);
   }
   return absl::OkStatus();
 }

@@ -26,6 +26,7 @@
 #include "guests/ftrace/kernel_trace.h"
 #include "guests/threads/culprits.h"
 #include "guests/threads/interrupts.h"
+#include "guests/threads/lock_waits.h"
 #include "guests/threads/state_times.h"
 #include "guests/threads/syscalls.h"
 #include "guests/threads/thread_observer.h"
@@ -102,8 +103,8 @@ class ThreadStates {
 
   // Ends everything at the time of the last event. Errors (Internal): on a vCPU the threads' times
   // and what was lost are not its window, the threads' sum is not that of the vCPUs, a thread's
-  // times by reason are not its time in Xen, it was in system calls for more than its time, or
-  // handlers ran for more than the vCPUs' time.
+  // times by reason are not its time in Xen, it was in system calls or waited for a lock for more
+  // than its time, or handlers ran for more than the vCPUs' time.
   absl::Status Finish();
 
   [[nodiscard]] DomainId domain() const { return trace_->domain(); }
@@ -118,6 +119,8 @@ class ThreadStates {
   [[nodiscard]] std::vector<XenTime> InXen() const { return xen_times_.All(); }
   // Returns the system calls of threads, if their events were recorded. O(result log result).
   [[nodiscard]] std::vector<Syscall> SystemCalls() const { return syscalls_.All(); }
+  // Returns the waits of threads for locks, if their events were recorded. O(result log result).
+  [[nodiscard]] std::vector<LockWait> Locks() const { return locks_.All(); }
   // Returns the handlers of interrupts. O(result log result).
   [[nodiscard]] std::vector<Interrupt> Handlers() const { return interrupts_.All(); }
   // Returns the thread on the CPU after the last event, if it is known: an index.
@@ -188,10 +191,13 @@ class ThreadStates {
   void OnInterrupt(uint32_t cpu, const KernelEvent& event, const VcpuState& state, Tsc at);
   void OnRename(const KernelEvent& event);
   void OnSyscall(uint32_t cpu, const KernelEvent& event, const VcpuState& state, Tsc at);
+  void OnContention(uint32_t cpu, const KernelEvent& event, const VcpuState& state, Tsc at);
   // Checks that handlers did not run for longer than vCPUs did.
   [[nodiscard]] absl::Status CheckHandlers() const;
   // Checks that threads' times in system calls are not more than their times.
   [[nodiscard]] absl::Status CheckSyscalls() const;
+  // Checks that threads did not wait for a lock for longer than they lived.
+  [[nodiscard]] absl::Status CheckLocks() const;
   // Checks that the threads' times in Xen are those by reason.
   [[nodiscard]] absl::Status CheckInXen() const;
 
@@ -207,6 +213,7 @@ class ThreadStates {
   WaitSums waits_;
   XenTimes xen_times_;
   Syscalls syscalls_;
+  LockWaits locks_;
   Interrupts interrupts_;
   std::vector<VcpuHistory> histories_;  // by CPU
   std::vector<size_t> idle_;            // thread of each CPU

@@ -25,6 +25,8 @@ inline constexpr uint16_t kIrqEntryId = 305;
 inline constexpr uint16_t kIrqExitId = 306;
 inline constexpr uint16_t kSoftirqEntryId = 307;
 inline constexpr uint16_t kSoftirqExitId = 308;
+inline constexpr uint16_t kContentionBeginId = 309;
+inline constexpr uint16_t kContentionEndId = 310;
 // The state in sched_switch of a thread that sleeps and can be interrupted.
 inline constexpr uint64_t kSleep = 1;
 
@@ -137,7 +139,29 @@ inline constexpr std::string_view kSwitchFormats =
     "\n"
     "\tfield:unsigned int vec;\toffset:8;\tsize:4;\tsigned:0;\n"
     "\n"
-    "print fmt: \"vec=%u\", REC->vec\n";
+    "print fmt: \"vec=%u\", REC->vec\n"
+    "# lock/contention_begin\n"
+    "name: contention_begin\n"
+    "ID: 309\n"
+    "format:\n"
+    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+    "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+    "\n"
+    "\tfield:void * lock_addr;\toffset:8;\tsize:8;\tsigned:0;\n"
+    "\tfield:unsigned int flags;\toffset:16;\tsize:4;\tsigned:0;\n"
+    "\n"
+    "print fmt: \"%p\", REC->lock_addr\n"
+    "# lock/contention_end\n"
+    "name: contention_end\n"
+    "ID: 310\n"
+    "format:\n"
+    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+    "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+    "\n"
+    "\tfield:void * lock_addr;\toffset:8;\tsize:8;\tsigned:0;\n"
+    "\tfield:int ret;\toffset:16;\tsize:4;\tsigned:1;\n"
+    "\n"
+    "print fmt: \"%p\", REC->lock_addr\n";
 
 // A sub-buffer in the making.
 class PageBuilder {
@@ -206,6 +230,19 @@ class PageBuilder {
   PageBuilder& SyscallExit(uint32_t delta, uint32_t current, uint64_t number, int64_t result) {
     std::vector<std::byte> data = DataOf(24, kSyscallExitId, current);
     Store(data, 8, number);
+    Store(data, 16, result);
+    return Event(delta, data);
+  }
+
+  PageBuilder& ContentionBegin(uint32_t delta, uint32_t current, uint64_t lock, uint32_t flags) {
+    std::vector<std::byte> data = DataOf(20, kContentionBeginId, current);
+    Store(data, 8, lock);
+    Store(data, 16, flags);
+    return Event(delta, data);
+  }
+  PageBuilder& ContentionEnd(uint32_t delta, uint32_t current, uint64_t lock, int32_t result = 0) {
+    std::vector<std::byte> data = DataOf(20, kContentionEndId, current);
+    Store(data, 8, lock);
     Store(data, 16, result);
     return Event(delta, data);
   }

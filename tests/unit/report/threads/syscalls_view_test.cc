@@ -19,7 +19,7 @@ namespace {
 
 using guests::PageBuilder;
 
-constexpr DomainId kD1{1};
+constexpr DomainId kCallerGuest{1};
 constexpr uint64_t kRead = 0;
 constexpr uint64_t kFutex = 202;
 
@@ -48,7 +48,7 @@ trace::TraceBuilder VcpuWaitsOnce() {
 // Thread 7 reads for 100 cycles, of which its vCPU waits 40 for a pCPU, and fails; and for 350
 // cycles, of which it sleeps 300.
 guests::RecordedKernel Reader() {
-  guests::RecordedKernel kernel(kD1);
+  guests::RecordedKernel kernel(kCallerGuest);
   kernel.Thread(5, 7, "web")
       .Page(0, PageBuilder(1000)
                    .Switch(0, 0, 0, 7, "web")
@@ -106,11 +106,11 @@ TEST(SyscallsTable, CallsOfWhichAPartIsMissingHaveNoTime) {
       {"another thread's",
        PageBuilder(begun).SyscallEnter(10, 9, kRead).SyscallExit(10, 9, kRead, 0), "read,0,0,1,0"}};
   for (const Case& each : cases) {
-    guests::RecordedKernel kernel(kD1);
+    guests::RecordedKernel kernel(kCallerGuest);
     kernel.Page(0, each.events.Page());
     EXPECT_NE(ToCsv(CallsOf(kernel, nullptr)).find(each.row), std::string::npos) << each.what;
   }
-  guests::RecordedKernel lossy(kD1);
+  guests::RecordedKernel lossy(kCallerGuest);
   lossy.Page(0, PageBuilder(begun).SyscallEnter(10, 7, kRead).Page())
       .Page(0, PageBuilder(100).SyscallExit(0, 7, kRead, 0).Page(/*is_lossy=*/true, 3));
   EXPECT_NE(ToCsv(CallsOf(lossy, nullptr)).find("read,0,0,1,0"), std::string::npos);
@@ -128,7 +128,7 @@ TEST(InterruptsTable, TimeOfAHandlerIsWithoutThoseThatInterruptIt) {
   const trace::TraceBuilder bytes = VcpuWaitsOnce();
   const auto xen = trace::TraceFile::FromBytes(bytes.bytes(), "test");
   ASSERT_TRUE(xen.ok()) << xen.status();
-  guests::RecordedKernel kernel(kD1);
+  guests::RecordedKernel kernel(kCallerGuest);
   kernel.Page(0, PageBuilder(1000)
                      .Switch(0, 0, 0, 7, "web")
                      .Interrupt(50, guests::kSoftirqEntryId, 3)  // 1050
