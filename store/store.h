@@ -21,8 +21,10 @@ namespace xenoscope::store {
 struct WantedSums {
   bool profile = true;                // what profiles are made of
   uint8_t columns = kAllCodeColumns;  // of profile: a set of CodeColumn
-  bool unions = true;                 // of profile: sums of all contexts together, and pairs
-  bool trace = true;                  // TraceSums
+  // Sets of fewer columns whose CrossSums are wanted, too.
+  std::vector<uint8_t> crosses{};
+  bool unions = true;  // of profile: sums of all contexts together, and pairs
+  bool trace = true;   // TraceSums
 };
 
 // Which slices are meant.

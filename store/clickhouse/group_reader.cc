@@ -1,8 +1,10 @@
 #include "store/clickhouse/group_reader.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <type_traits>
 #include <utility>
 
@@ -58,7 +60,9 @@ absl::StatusOr<GroupReader> GroupReader::Ask(std::string_view where, const Wante
     const uint8_t code = crosses ? kAllCodeColumns : wanted.columns;
     std::string kind = fmt::format("'{}'", Table<Sums>::kName);
     if (crosses && which == Crosses::kOfColumns) {
-      kind += fmt::format(" AND columns IN (0, {})", wanted.columns);
+      std::set<uint8_t> sets(wanted.crosses.begin(), wanted.crosses.end());
+      sets.insert({0, wanted.columns});
+      kind += fmt::format(" AND columns IN ({})", fmt::join(sets, ", "));
     }
     XENOSCOPE_ASSIGN_OR_RETURN(
         answers.emplace_back(),

@@ -8,7 +8,9 @@
 #include <tuple>
 #include <utility>
 
+#include "correlate/subtotals.h"
 #include "store/join.h"
+#include "store/subtotals.h"
 #include "tests/unit/store/simulated_host.h"
 #include "trace/exit_name.h"
 
@@ -156,6 +158,114 @@ TEST_P(MergeTest, SlicesAreTheWholeRecording) {
 INSTANTIATE_TEST_SUITE_P(, MergeTest,
                          ::testing::Combine(::testing::Bool(),
                                             ::testing::Range(size_t{0}, kBy.size())));
+
+// Subtotals of slices are the profiles by the columns of their level.
+class SubtotalsTest : public ::testing::TestWithParam<std::tuple<bool, std::vector<Dimension>>> {};
+
+TEST_P(SubtotalsTest, AreProfilesByFewerColumns) {
+  const auto& [traced, by] = GetParam();
+  auto merger = Merger::By(by);
+  auto subtotals = SubtotalMerger::Of(by, {}, 0);
+  ASSERT_TRUE(merger.ok() && subtotals.ok());
+  std::vector<Merger> apart;
+  for (size_t columns = 2; columns < by.size(); ++columns) {
+    apart.push_back(*Merger::By({by.begin(), by.begin() + static_cast<ptrdiff_t>(columns)}));
+  }
+  Dictionary dictionary;
+  SimulatedHost host(7);
+  for (int number = 0; number < 2; ++number) {
+    Recording recording(traced);
+    host.Run(recording.observer(), 150, traced);
+    const Slice slice = recording.TakeSlice("a", dictionary);
+    ASSERT_TRUE(merger->Add(slice, dictionary).ok());
+    ASSERT_TRUE(subtotals->Add(slice, dictionary).ok());
+    for (Merger& each : apart) ASSERT_TRUE(each.Add(slice, dictionary).ok());
+  }
+  auto merged = merger->Finish();
+  ASSERT_TRUE(merged.ok()) << merged.status();
+  const auto are_upper_bounds = subtotals->Finish({}, merged->result);
+  ASSERT_TRUE(are_upper_bounds.ok()) << are_upper_bounds.status();
+  EXPECT_FALSE(*are_upper_bounds);
+  ASSERT_EQ(merged->result.subtotals.size(), apart.size());
+  for (size_t level = 0; level < apart.size(); ++level) {
+    const auto expected = apart[level].Finish();
+    ASSERT_TRUE(expected.ok());
+    const auto domain = [&](DomainId id) { return merged->domains.at(id.value); };
+    const auto exit = [&](uint32_t reason) { return merged->exits.at(reason); };
+    ExpectSame(ByKey(expected->result.rows, domain, exit),
+               ByKey(merged->result.subtotals[level], domain, exit));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , SubtotalsTest,
+    ::testing::Combine(
+        ::testing::Bool(),
+        ::testing::Values(std::vector{Dimension::kDomain, Dimension::kMode, Dimension::kFunction},
+                          std::vector{Dimension::kDomain, Dimension::kExit, Dimension::kFunction},
+                          std::vector{Dimension::kDomain, Dimension::kMode, Dimension::kImage,
+                                      Dimension::kFunction},
+                          std::vector{Dimension::kDomain, Dimension::kVcpu, Dimension::kExit,
+                                      Dimension::kImage})));
+
+// Of one chosen function the subtotals are exact; those of several have intervals that are at least
+// as wide as those of a profile in which these functions are one.
+TEST(MergedSubtotals, AreOfChosenRows) {
+  const std::vector<Dimension> by = {Dimension::kDomain, Dimension::kMode, Dimension::kFunction};
+  for (const std::vector<std::string>& functions :
+       {std::vector<std::string>{"f1"}, std::vector<std::string>{"f1", "f2", "f3"}}) {
+    const auto is_chosen = [&functions](const ProfileRow& row) {
+      return std::ranges::find(functions, row.function) != functions.end();
+    };
+    NumberedFunctions resolver;
+    Profile whole({.by = by,
+                   .period = kPeriod,
+                   .subtotals = true,
+                   .choice = {.is_chosen = is_chosen, .by = {Dimension::kFunction}}},
+                  resolver);
+    auto merger = Merger::By(by);
+    auto subtotals = SubtotalMerger::Of(by, {Dimension::kFunction}, 0);
+    ASSERT_TRUE(merger.ok() && subtotals.ok());
+    Dictionary dictionary;
+    SimulatedHost host(7);
+    Recording recording(/*traced=*/true);
+    recording.AlsoTo(whole);
+    host.Run(recording.observer(), 300, /*traced=*/true);
+    const Slice slice = recording.TakeSlice("a", dictionary);
+    ASSERT_TRUE(merger->Add(slice, dictionary).ok());
+    ASSERT_TRUE(subtotals->Add(slice, dictionary).ok());
+    auto merged = merger->Finish();
+    ASSERT_TRUE(merged.ok()) << merged.status();
+    correlate::ProfileResult& result = merged->result;
+    const auto are_upper_bounds =
+        subtotals->Finish({.is_chosen = is_chosen, .by = {Dimension::kFunction}}, result);
+    ASSERT_TRUE(are_upper_bounds.ok()) << are_upper_bounds.status();
+    EXPECT_EQ(*are_upper_bounds, functions.size() > 1);
+    std::erase_if(result.rows, [&](const ProfileRow& row) { return !is_chosen(row); });
+    EXPECT_TRUE(correlate::CheckLevels(result.chosen_subtotals, result.rows).ok());
+    const auto expected = whole.Finish();
+    ASSERT_TRUE(expected.ok());
+    ASSERT_EQ(result.chosen_subtotals.size(), 2U);
+    for (size_t level = 0; level < 2; ++level) {
+      const auto name = [&](const ProfileRow& row, const std::string& domain) {
+        return std::pair(domain, level == 0 ? Mode::kUser : row.mode);
+      };
+      std::map<std::pair<std::string, Mode>, ProfileRow> rows;
+      for (const ProfileRow& row : expected->chosen_subtotals[level]) {
+        rows[name(row, NameOf(row.domain))] = row;
+      }
+      ASSERT_EQ(result.chosen_subtotals[level].size(), rows.size());
+      for (const ProfileRow& row : result.chosen_subtotals[level]) {
+        const ProfileRow& as = rows.at(name(row, merged->domains.at(row.domain.value)));
+        EXPECT_NEAR(row.samples, as.samples, 1e-6);
+        EXPECT_NEAR(row.share, as.share, 1e-9);
+        EXPECT_GE(row.variance, as.variance * (1 - 1e-9));
+        if (*are_upper_bounds) continue;
+        EXPECT_NEAR(row.variance, as.variance, 1e-9 * as.variance);
+      }
+    }
+  }
+}
 
 // Hosts of a fleet differ. Their functions' shares of the time of all of them are in the intervals
 // in 93 to 97 % of all cases, with traces and without.
