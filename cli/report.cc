@@ -101,13 +101,18 @@ bool HasFindings(const ReportOptions& options) {
   return options.format == "text" && options.by.empty() && options.filters.empty();
 }
 
-// Whether the profile has subtotals: text is a tree of them, and findings look at them. They are of
-// all samples, not of chosen rows, and not of functions with what they called.
+// Whether the profile has subtotals: text is a tree of them, and findings look at them.
 bool HasSubtotals(const ReportOptions& options, const std::vector<Dimension>& by) {
   const bool wanted =
       options.format == "text" || options.format == report::kHtml || HasFindings(options);
-  return wanted && options.filters.empty() && !options.children && by.size() > 2 &&
-         by.front() == Dimension::kDomain;
+  return wanted && options.filters.empty() && by.size() > 2 && by.front() == Dimension::kDomain;
+}
+
+// Whether it has those of chosen rows: text shows them, and the page the domains.
+bool HasChosenSubtotals(const ReportOptions& options, const std::vector<Dimension>& by) {
+  if (options.filters.empty() || !report::CanChooseEarly(options.filters)) return false;
+  return options.format == "text" ||
+         (options.format == report::kHtml && by.front() == Dimension::kDomain);
 }
 
 // Makes the profile, and its findings.
@@ -139,17 +144,28 @@ absl::StatusOr<std::string> FindingsReport(const ProfileSource& source,
                                   : report::FindingsText(found, context, style);
 }
 
-// Writes a profile, of which `shown` are the columns that are shown.
-absl::Status WriteProfile(const ReportOptions& options, const std::vector<Dimension>& shown,
+// The columns of a profile.
+struct Columns {
+  std::vector<Dimension> frames;  // those of stacks
+  std::vector<Dimension> listed;  // those of a table: a domain that is chosen is one, too
+};
+
+// Writes a profile.
+absl::Status WriteProfile(const ReportOptions& options, const Columns& columns,
                           report::ProfileFormatOptions write, report::ProfileReport& out) {
   const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
   if (!report::HasColumn(out, write.selection.sort)) {
     return NotFoundError("there is no column '{}': the recording has no events with such a ratio",
                          write.selection.sort);
   }
-  report::ApplyRowFilters(options.filters, out);
+  XENOSCOPE_RETURN_IF_ERROR(report::ApplyRowFilters(options.filters, columns.listed, out));
+  if (options.format == "text" && !report::CanChooseEarly(options.filters)) {
+    out.cautions.emplace_back(
+        "There are no subtotals of chosen rows: the stacks of rows are known only when all samples "
+        "are added up. The lines of domains are of all their samples.");
+  }
   // Columns that only choose rows are not frames.
-  if (format.stacks && !format.addresses) out.by = shown;
+  if (format.stacks && !format.addresses) out.by = columns.frames;
 
   const bool weigh_time = options.weight.empty() ? out.is_time : options.weight == "cycles";
   if (weigh_time && !out.is_time) {
@@ -170,7 +186,7 @@ absl::Status ProfileReport(const ProfileSource& source, const ReportOptions& opt
   profile::ProfileColumns columns;
   XENOSCOPE_ASSIGN_OR_RETURN(columns.by, report::ParseDimensions(By(options)));
   columns.by = report::ColumnsFor(format, std::move(columns.by));
-  const std::vector<Dimension> shown = columns.by;
+  Columns shown{columns.by, {}};
   columns.with_inlined = options.inlined && !format.addresses;
   columns.fold_recursion = options.fold_recursion;
   columns.with_totals = options.children;
@@ -179,9 +195,14 @@ absl::Status ProfileReport(const ProfileSource& source, const ReportOptions& opt
   if (!write.selection.domains.empty() && !profile::HasDimension(columns.by, Dimension::kDomain)) {
     columns.by.insert(columns.by.begin(), Dimension::kDomain);
   }
+  shown.listed = columns.by;
   report::AddFilterColumns(options.filters, columns.by);
-  columns.with_subtotals = HasSubtotals(options, columns.by);
   report::ProfileReport out;
+  columns.with_subtotals = HasSubtotals(options, columns.by);
+  if (HasChosenSubtotals(options, columns.by)) {
+    columns.with_subtotals = true;
+    columns.choice = report::ChoiceOf(options.filters, out);
+  }
   if (format.timeline) {
     return WriteTimeline(source, options.profile, format, std::move(columns), options.output,
                          write.title, out);
@@ -199,10 +220,11 @@ absl::Status ProfileReport(const ProfileSource& source, const ReportOptions& opt
 // Writes the profile of slices of a store.
 absl::Status StoreReport(const ReportOptions& options, const report::TextStyle& style) {
   XENOSCOPE_ASSIGN_OR_RETURN(std::vector<Dimension> by, report::ParseDimensions(By(options)));
-  const std::vector<Dimension> shown = by;
+  Columns shown{by, {}};
   if (!options.domains.empty() && !profile::HasDimension(by, Dimension::kDomain)) {
     by.insert(by.begin(), Dimension::kDomain);
   }
+  shown.listed = by;
   report::AddFilterColumns(options.filters, by);
   report::ProfileReport out;
   StoreOptions store = options.store;
@@ -214,7 +236,10 @@ absl::Status StoreReport(const ReportOptions& options, const report::TextStyle& 
                                StorePage(store, by, options.filters, options.domains, page));
     return WriteOutput(options.output, text);
   }
-  XENOSCOPE_RETURN_IF_ERROR(ProfileOfStore(store, std::move(by), out));
+  const bool with_subtotals =
+      options.format == "text" && (HasSubtotals(options, by) || HasChosenSubtotals(options, by));
+  XENOSCOPE_RETURN_IF_ERROR(
+      ProfileOfStore(store, {std::move(by), with_subtotals, options.filters}, out));
   report::ProfileFormatOptions write = FormatOptionsOf(options, style);
   write.title = options.store.url;
   XENOSCOPE_ASSIGN_OR_RETURN(write.selection.domains, ChooseStoredDomains(out, options.domains));

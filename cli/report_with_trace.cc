@@ -108,7 +108,8 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
   XENOSCOPE_RETURN_IF_ERROR(
       source.Profile(request, std::move(columns), out, &timeline, findings.observer()));
   findings.AddTo(source, out);
-  report::ApplyRowFilters(filters, out);
+  const std::vector<correlate::Dimension> by = out.by;
+  XENOSCOPE_RETURN_IF_ERROR(report::ApplyRowFilters(filters, by, out));
   if (!filters.empty()) {
     out.cautions.emplace_back(
         "VM exits and the timeline show all samples, not only the selected rows.");

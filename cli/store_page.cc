@@ -106,16 +106,18 @@ absl::StatusOr<std::string> StorePage(const StoreOptions& store, const std::vect
                                       const std::vector<std::string>& domains,
                                       report::ProfileFormatOptions write) {
   report::ProfileReport shown;
-  XENOSCOPE_RETURN_IF_ERROR(ProfileOfStore(store, by, shown));
+  XENOSCOPE_RETURN_IF_ERROR(ProfileOfStore(store, {by}, shown));
   XENOSCOPE_ASSIGN_OR_RETURN(write.selection.domains, ChooseStoredDomains(shown, domains));
-  report::ApplyRowFilters(filters, shown);
+  XENOSCOPE_RETURN_IF_ERROR(report::ApplyRowFilters(filters, by, shown));
   // What the page can group by: all that a store has, and what filters need.
   std::vector<Dimension> columns = {Dimension::kDomain, Dimension::kVcpu,  Dimension::kMode,
                                     Dimension::kExit,   Dimension::kImage, Dimension::kFunction};
   report::AddFilterColumns(filters, columns);
   report::ProfileReport whole;
-  XENOSCOPE_RETURN_IF_ERROR(ProfileOfStore(store, columns, whole));
-  report::ApplyRowFilters(filters, whole);
+  // The page lists domains with what is chosen of them.
+  XENOSCOPE_RETURN_IF_ERROR(
+      ProfileOfStore(store, {columns, /*with_subtotals=*/!filters.empty(), filters}, whole));
+  XENOSCOPE_RETURN_IF_ERROR(report::ApplyRowFilters(filters, columns, whole));
   SetStacks(whole);
   nlohmann::ordered_json page = report::ProfilePage(shown, whole, whole.result, write);
   XENOSCOPE_ASSIGN_OR_RETURN(

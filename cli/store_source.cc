@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "profile/pipeline_options.h"
 #include "store/late_names.h"
 #include "store/merge.h"
+#include "store/subtotals.h"
 
 namespace xenoscope::cli {
 namespace {
@@ -171,20 +173,33 @@ absl::StatusOr<StoredTimes> FindStoredTimes(const StoreOptions& options, int64_t
   return times;
 }
 
-absl::Status ProfileOfStore(const StoreOptions& options, std::vector<correlate::Dimension> by,
+absl::Status ProfileOfStore(const StoreOptions& options, const StoredColumns& columns,
                             report::ProfileReport& out, StoredSlices* slices) {
   XENOSCOPE_ASSIGN_OR_RETURN(OpenedStore opened, OpenFor(options));
-  out.by = by;
-  XENOSCOPE_ASSIGN_OR_RETURN(store::Merger merger,
-                             store::Merger::By(std::move(by), FirstOf(opened.heads).clock_hz));
+  out.by = columns.by;
+  const uint64_t clock_hz = FirstOf(opened.heads).clock_hz;
+  XENOSCOPE_ASSIGN_OR_RETURN(store::Merger merger, store::Merger::By(columns.by, clock_hz));
+  correlate::RowChoice choice;
+  if (!columns.filters.empty()) choice = report::ChoiceOf(columns.filters, out);
+  std::optional<store::SubtotalMerger> subtotals;
+  if (columns.with_subtotals) {
+    XENOSCOPE_ASSIGN_OR_RETURN(subtotals,
+                               store::SubtotalMerger::Of(columns.by, choice.by, clock_hz));
+  }
   store::LateNames late_names(
       [&opened](const std::string& build_id) { return opened.store->Functions(build_id); });
   merger.NameBy(late_names);
   opened.selection.wanted = merger.wanted();
-  XENOSCOPE_RETURN_IF_ERROR(opened.store->Read(
-      opened.selection, [&](const store::Slice& slice, const store::Dictionary& dictionary) {
-        return merger.Add(slice, dictionary);
-      }));
+  if (subtotals) {
+    subtotals->NameBy(late_names);
+    opened.selection.wanted = subtotals->With(merger.wanted());
+  }
+  const auto add = [&](const store::Slice& slice,
+                       const store::Dictionary& dictionary) -> absl::Status {
+    XENOSCOPE_RETURN_IF_ERROR(merger.Add(slice, dictionary));
+    return subtotals ? subtotals->Add(slice, dictionary) : absl::OkStatus();
+  };
+  XENOSCOPE_RETURN_IF_ERROR(opened.store->Read(opened.selection, add));
   XENOSCOPE_RETURN_IF_ERROR(late_names.status());
   XENOSCOPE_ASSIGN_OR_RETURN(store::MergedProfile merged, merger.Finish());
   // Slices say why they had no function of a file; that is over where the store has them now.
@@ -202,6 +217,13 @@ absl::Status ProfileOfStore(const StoreOptions& options, std::vector<correlate::
   out.exit_name = [exits = merged.exits](uint32_t reason) { return exits.at(reason); };
   static_cast<profile::SampleSet&>(out) = static_cast<profile::SampleSet&&>(merged);
   static_cast<profile::ProfileResults&>(out) = static_cast<profile::ProfileResults&&>(merged);
+  if (!subtotals) return absl::OkStatus();
+  XENOSCOPE_ASSIGN_OR_RETURN(const bool are_upper_bounds, subtotals->Finish(choice, out.result));
+  if (are_upper_bounds) {
+    out.cautions.emplace_back(
+        "Several chosen rows were added up: a store does not keep how their samples come together, "
+        "so the intervals of these sums are wider than those that a recording would give.");
+  }
   return absl::OkStatus();
 }
 
@@ -244,7 +266,7 @@ absl::Status ProfileOfStore(const StoreOptions& options, const std::string& doma
   if (!domain.empty() && !profile::HasDimension(by, Dimension::kDomain)) {
     by.insert(by.begin(), Dimension::kDomain);
   }
-  XENOSCOPE_RETURN_IF_ERROR(ProfileOfStore(options, std::move(by), out, slices));
+  XENOSCOPE_RETURN_IF_ERROR(ProfileOfStore(options, {std::move(by)}, out, slices));
   if (domain.empty()) return absl::OkStatus();
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<DomainId> chosen,
                              ChooseStoredDomains(out, {domain}));

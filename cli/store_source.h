@@ -10,6 +10,7 @@
 #include "cli/options.h"
 #include "correlate/row_key.h"
 #include "report/profile/profile_view.h"
+#include "report/profile/row_filter.h"
 #include "store/store.h"
 #include "store/trace_totals.h"
 
@@ -53,10 +54,16 @@ struct StoredSlices {
   int64_t newest_end_ns = 0;  // the end of the newest one, in nanoseconds of UTC since 1970
 };
 
-// Writes the profile of the selected slices to `out`, by any of the columns host, domain, vcpu,
-// mode, exit, image and function. Without an event in the selection it is of the one that has most
-// slices. Errors: those of store::OpenStore, Store::Read and Merger.
-absl::Status ProfileOfStore(const StoreOptions& options, std::vector<correlate::Dimension> by,
+// The columns of a store's profile: any of host, domain, vcpu, mode, exit, image and function.
+struct StoredColumns {
+  std::vector<correlate::Dimension> by;
+  bool with_subtotals = false;  // the first column is the domain then, or there are filters
+  std::vector<report::RowFilter> filters{};  // of subtotals; `by` has their columns
+};
+
+// Writes the profile of the selected slices to `out`. Without an event in the selection it is of
+// the one that has most slices. Errors: those of store::OpenStore, Store::Read and Merger.
+absl::Status ProfileOfStore(const StoreOptions& options, const StoredColumns& columns,
                             report::ProfileReport& out, StoredSlices* slices = nullptr);
 // The same for one domain, by its name: rows of others are left out, and shares are parts of its
 // own time. `domain` is empty for all.

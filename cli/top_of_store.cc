@@ -110,7 +110,7 @@ absl::Status TopOfStore::Read() {
   }
   profile_ = {};
   StoredSlices slices;
-  XENOSCOPE_RETURN_IF_ERROR(ProfileOfStore(options_.store, std::move(by), profile_, &slices));
+  XENOSCOPE_RETURN_IF_ERROR(ProfileOfStore(options_.store, {std::move(by)}, profile_, &slices));
   Clock clock;
   std::string note;
   XENOSCOPE_ASSIGN_OR_RETURN(const store::TraceTotals totals,

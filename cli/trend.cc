@@ -57,7 +57,7 @@ absl::StatusOr<std::vector<report::TrendPart>> PartsOf(const TrendOptions& optio
     part.selection.event = times.event;
     report::TrendPart& out = parts.emplace_back();
     out.begin = TimeOfDayText(begin);
-    XENOSCOPE_RETURN_IF_ERROR(ProfileOfStore(part, by, out.profile));
+    XENOSCOPE_RETURN_IF_ERROR(ProfileOfStore(part, {by}, out.profile));
   }
   return parts;
 }

@@ -169,11 +169,23 @@ void AddFigures(const ProfileReport& report, const ProfileRow& row, Reader reade
 
 void NameTraced(const ProfileReport& report, const Table& table, const ProfileRow& row,
                 std::vector<Cell>& cells) {
-  if (!report.traced || row.share <= 0 || row.interval.low != row.interval.high) return;
-  const size_t low = table.Find("low");
-  cells[low] = std::string("traced");
-  cells[low + 1] = Cell();
+  if (!report.traced) return;
+  const auto name = [&](std::string_view key, double share, const correlate::Interval& interval) {
+    if (share <= 0 || interval.low != interval.high) return;
+    const size_t low = table.Find(std::string(key));
+    cells[low] = std::string("traced");
+    cells[low + 1] = Cell();
+  };
+  name("low", row.share, row.interval);
+  if (!report.result.has_totals) return;
+  if (row.total) {
+    name("total_low", row.total->share, row.total->interval);
+  } else {
+    name("total_low", row.share, row.interval);
+  }
 }
+
+double LargestShare(const ProfileRow& row) { return row.total ? row.total->share : row.share; }
 
 FigureSum::FigureSum(const ProfileReport& report, const Table& table)
     : cells_(table.columns.size()) {

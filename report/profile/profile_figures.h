@@ -28,6 +28,9 @@ void AddRatios(const std::vector<correlate::RatioEstimate>& ratios, std::vector<
 void NameTraced(const ProfileReport& report, const Table& table, const correlate::ProfileRow& row,
                 std::vector<Cell>& cells);
 
+// The share by which rows are left out and compared: of totals, if there are any.
+[[nodiscard]] double LargestShare(const correlate::ProfileRow& row);
+
 // The sum of what rows have in the columns that add up. Intervals and ratios do not.
 class FigureSum {
  public:

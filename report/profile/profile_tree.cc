@@ -124,7 +124,8 @@ class TreeBuilder {
       return all;
     }
     for (const uint32_t child : children) {
-      if (levels_[level + 1][child].row->share >= selection_.threshold) rows.push_back(child);
+      if (LargestShare(*levels_[level + 1][child].row) >= selection_.threshold)
+        rows.push_back(child);
     }
     return children.size();
   }
@@ -139,7 +140,7 @@ class TreeBuilder {
     double smallest = 1;
     for (const uint32_t row : rows) {
       levels_[last][row].shown = true;
-      smallest = std::min(smallest, levels_[last][row].row->share);
+      smallest = std::min(smallest, LargestShare(*levels_[last][row].row));
     }
     Mark(0, domain, std::max(smallest, selection_.threshold));
     return all - rows.size();
@@ -151,7 +152,7 @@ class TreeBuilder {
     for (const uint32_t child : levels_[level][node].children) {
       Node& below = levels_[level + 1][child];
       if (level + 2 < levels_.size()) {
-        below.shown = Mark(level + 1, child, least) || below.row->share >= least;
+        below.shown = Mark(level + 1, child, least) || LargestShare(*below.row) >= least;
       }
       has_shown = has_shown || below.shown;
     }

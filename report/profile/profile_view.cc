@@ -107,9 +107,6 @@ void LimitDomainRows(const ProfileReport& report, const ProfileSelection& select
   table.footers.push_back({others.RowOf(0)});
 }
 
-// The share by which rows are left out.
-double LargestShare(const ProfileRow& row) { return row.total ? row.total->share : row.share; }
-
 // Returns a line for each row with all columns: for programs, and for people if rows are not
 // grouped. Programs get the domain's number too, since names need not be unique.
 Table FlatTable(const ProfileReport& report, const ProfileSelection& selection, Reader reader) {
@@ -196,6 +193,22 @@ Table TextTable(const ProfileReport& report, const ProfileSelection& selection) 
   if (!report.result.subtotals.empty()) return ProfileTree(report, selection);
   const bool grouped = report.by.size() > 1 && report.by.front() == Dimension::kDomain;
   return grouped ? GroupedTable(report, selection) : FlatTable(report, selection, Reader::kPeople);
+}
+
+// Returns a line below the table, with its name where the first words of rows are.
+Footer TotalOf(const ProfileReport& report, const RowTotals& totals, const std::string& name,
+               const Table& table) {
+  Footer footer;
+  footer.cells.resize(table.columns.size());
+  footer.cells[table.Find("samples")] = totals.samples;
+  footer.cells[table.Find("share")] = totals.share;
+  if (report.is_time) footer.cells[table.Find("cycles")] = totals.cycles;
+  for (size_t i = 0; i < table.columns.size(); ++i) {
+    if (table.columns[i].unit != ColumnUnit::kText) continue;
+    footer.cells[i] = name;
+    break;
+  }
+  return footer;
 }
 
 std::string_view Explain(UnplacedReason remainder) {
@@ -529,14 +542,15 @@ std::vector<findings::Finding> SelectedFindings(const ProfileReport& report,
 std::string ProfileText(const ProfileReport& report, const ProfileSelection& selection,
                         const TextStyle& style) {
   Table table = TextTable(report, selection);
-  Footer total;
-  total.cells.resize(table.columns.size());
+  if (report.chosen) {
+    table.footers.push_back(TotalOf(report, *report.chosen, "total of chosen rows", table));
+  }
+  Footer total = TotalOf(
+      report, {report.result.samples, report.result.samples > 0 ? 1.0 : 0.0, report.result.cycles},
+      "total", table);
   const auto figure = [&](std::string_view key) -> Cell& {
     return total.cells[table.Find(std::string(key))];
   };
-  figure("samples") = report.result.samples;
-  figure("share") = report.result.samples > 0 ? 1.0 : 0.0;
-  if (report.is_time) figure("cycles") = report.result.cycles;
   for (size_t i = 1; i < report.result.event_samples.size(); ++i) {
     figure(report.comparison.events[i].key + "_share") =
         report.result.event_samples[i] > 0 ? 1.0 : 0.0;
@@ -546,11 +560,6 @@ std::string ProfileText(const ProfileReport& report, const ProfileSelection& sel
   for (size_t i = 0; i < report.result.ratios.size(); ++i) {
     const std::string& key = report.comparison.ratios[i].key;
     std::ranges::move(std::span(ratios).subspan(3 * i, 3), &figure(key));
-  }
-  for (size_t i = 0; i < table.columns.size(); ++i) {
-    if (table.columns[i].unit != ColumnUnit::kText) continue;
-    total.cells[i] = std::string("total");
-    break;
   }
   table.footers.push_back(std::move(total));
   TextStyle figures_first = style;

@@ -32,6 +32,13 @@ struct TimeOfDay {
   uint64_t error_ns = 0;  // by how much it may be wrong
 };
 
+// What rows have together.
+struct RowTotals {
+  double samples = 0;
+  double share = 0;
+  double cycles = 0;
+};
+
 // A finished profile, with what its reports say about the recording.
 struct ProfileReport : profile::SampleSet, profile::ProfileResults {
   std::vector<correlate::Dimension> by;  // columns of `result`
@@ -39,6 +46,7 @@ struct ProfileReport : profile::SampleSet, profile::ProfileResults {
   std::string host;                      // its name, where rows do not say theirs
   // Findings, most important first; none in reports that do not look for them.
   std::vector<findings::Finding> findings;
+  std::optional<RowTotals> chosen;   // of the rows that filters have left, if there are any filters
   std::vector<std::string> changes;  // changes of domains during the recording, one sentence each
   std::optional<TimeOfDay> wall_clock;               // not set: not known
   std::function<std::string(DomainId)> domain_name;  // returns "" for a domain without a name

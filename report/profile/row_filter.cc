@@ -4,6 +4,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "base/error.h"
 #include "base/ids.h"
+#include "correlate/subtotals.h"
 #include "profile/pipeline_options.h"
 
 namespace xenoscope::report {
@@ -34,11 +36,34 @@ bool Matches(const RowFilter& filter, const ProfileReport& report, const Profile
   return Matches(filter, ToString(*domain)) || Matches(filter, fmt::format("{}", domain->value));
 }
 
+bool MatchesAll(const std::vector<RowFilter>& filters, const ProfileReport& report,
+                const ProfileRow& row) {
+  return std::ranges::all_of(filters,
+                             [&](const RowFilter& filter) { return Matches(filter, report, row); });
+}
+
 void EraseRows(const std::vector<RowFilter>& filters, ProfileReport& report) {
-  std::erase_if(report.result.rows, [&](const ProfileRow& row) {
-    return !std::ranges::all_of(
-        filters, [&](const RowFilter& filter) { return Matches(filter, report, row); });
-  });
+  std::erase_if(report.result.rows,
+                [&](const ProfileRow& row) { return !MatchesAll(filters, report, row); });
+}
+
+// Puts the rows by the listed columns in the place of those by all, and subtotals of chosen rows in
+// that of others.
+absl::Status TakeChosenSubtotals(const std::vector<Dimension>& listed, ProfileReport& report) {
+  correlate::ProfileResult& result = report.result;
+  std::vector<std::vector<ProfileRow>> levels = std::move(result.chosen_subtotals);
+  result.chosen_subtotals.clear();
+  XENOSCOPE_RETURN_IF_ERROR(correlate::CheckLevels(levels, result.rows));
+  if (listed.size() < report.by.size()) {
+    result.rows = std::move(levels[listed.size() - 1]);
+    levels.resize(listed.size() - 1);
+    report.by = listed;
+  }
+  if (listed.front() != Dimension::kDomain || levels.empty()) return absl::OkStatus();
+  result.domains = std::move(levels.front());
+  result.subtotals.assign(std::make_move_iterator(levels.begin() + 1),
+                          std::make_move_iterator(levels.end()));
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -60,19 +85,38 @@ void AddFilterColumns(const std::vector<RowFilter>& filters, std::vector<Dimensi
   }
 }
 
-void ApplyRowFilters(const std::vector<RowFilter>& filters, ProfileReport& report) {
-  if (filters.empty()) return;
+bool CanChooseEarly(const std::vector<RowFilter>& filters) {
+  return std::ranges::none_of(
+      filters, [](const RowFilter& filter) { return filter.dimension == Dimension::kStack; });
+}
+
+correlate::RowChoice ChoiceOf(const std::vector<RowFilter>& filters, ProfileReport& report) {
+  correlate::RowChoice choice;
+  for (const RowFilter& filter : filters) choice.by.push_back(filter.dimension);
+  choice.is_chosen = [&filters, &report](const ProfileRow& row) {
+    return MatchesAll(filters, report, row);
+  };
+  choice.set_waiting = [&report](const std::vector<correlate::WaitingSet>& sets) {
+    // Sets are only added.
+    if (report.waiting_sets.size() < sets.size()) report.waiting_sets = sets;
+  };
+  return choice;
+}
+
+absl::Status ApplyRowFilters(const std::vector<RowFilter>& filters,
+                             const std::vector<Dimension>& listed, ProfileReport& report) {
+  if (filters.empty()) return absl::OkStatus();
   EraseRows(filters, report);
   // The text of a row is looked up in `result`.
   std::swap(report.result, report.secondary);
   EraseRows(filters, report);
   std::swap(report.result, report.secondary);
-  double samples = 0;
-  double share = 0;
+  RowTotals chosen;
   std::set<DomainId> left;
   for (const ProfileRow& row : report.result.rows) {
-    samples += row.samples;
-    share += row.share;
+    chosen.samples += row.samples;
+    chosen.share += row.share;
+    chosen.cycles += row.cycles;
     left.insert(row.domain);
   }
   const bool by_domain = std::ranges::find(report.by, Dimension::kDomain) != report.by.end();
@@ -86,7 +130,10 @@ void ApplyRowFilters(const std::vector<RowFilter>& filters, ProfileReport& repor
   }
   report.cautions.push_back(
       fmt::format("only rows with {}: {:.1f} of {} samples, {:.2f}% of all time", conditions,
-                  samples, report.result.samples, share * 100));
+                  chosen.samples, report.result.samples, chosen.share * 100));
+  report.chosen = chosen;
+  if (report.result.chosen_subtotals.empty()) return absl::OkStatus();
+  return TakeChosenSubtotals(listed, report);
 }
 
 }  // namespace xenoscope::report

@@ -24,9 +24,22 @@ absl::StatusOr<RowFilter> ParseRowFilter(const std::string& text);
 // Adds the columns that the filters need, and `by` does not have.
 void AddFilterColumns(const std::vector<RowFilter>& filters, std::vector<correlate::Dimension>& by);
 
+// Whether rows of these columns can be chosen while samples are placed: it is known by then what
+// they stand for. Stacks are not known.
+[[nodiscard]] bool CanChooseEarly(const std::vector<RowFilter>& filters);
+
+// Returns the choice of the rows that match all of `filters`, for their subtotals. `report` has the
+// names of what rows are of, gets those of waiting vCPUs, and outlives the profile.
+[[nodiscard]] correlate::RowChoice ChoiceOf(const std::vector<RowFilter>& filters,
+                                            ProfileReport& report);
+
 // Drops the rows of both results that do not match all of `filters`, and domains without a row
-// left; adds a caution with the samples that are left. Shares stay parts of all time. The rows must
-// be by these dimensions.
-void ApplyRowFilters(const std::vector<RowFilter>& filters, ProfileReport& report);
+// left; says in the report, and in a caution, what is left. Shares stay parts of all time. The rows
+// must be by these dimensions. Where the result has subtotals of the chosen rows, its rows are then
+// by `listed` alone, the first columns of `by`, and domains and subtotals are those of chosen rows.
+// Errors (Internal): rows do not add up to their subtotals.
+[[nodiscard]] absl::Status ApplyRowFilters(const std::vector<RowFilter>& filters,
+                                           const std::vector<correlate::Dimension>& listed,
+                                           ProfileReport& report);
 
 }  // namespace xenoscope::report

@@ -49,7 +49,8 @@ std::vector<std::string> Kept(const std::vector<std::string>& texts) {
     filters.push_back(*std::move(filter));
   }
   ProfileReport report = Report();
-  ApplyRowFilters(filters, report);
+  const std::vector<Dimension> by = report.by;
+  EXPECT_TRUE(ApplyRowFilters(filters, by, report).ok());
   std::vector<std::string> functions;
   for (const ProfileRow& row : report.result.rows) functions.push_back(row.function);
   return functions;
@@ -71,11 +72,57 @@ TEST(RowFilter, MatchesDomainsByNameAndId) {
 
 TEST(RowFilter, ReportsRemainderAndDropsEmptyDomains) {
   ProfileReport report = Report();
-  ApplyRowFilters({*ParseRowFilter("mode=xen")}, report);
+  ASSERT_TRUE(ApplyRowFilters({*ParseRowFilter("mode=xen")}, report.by, report).ok());
   EXPECT_THAT(report.cautions,
               ElementsAre("only rows with mode=xen: 20.0 of 40 samples, 50.00% of all time"));
   EXPECT_EQ(report.result.domains.size(), 2U);
   EXPECT_EQ(report.result.samples, 40);
+}
+
+// A report by domain and function that has been filtered by mode, with the subtotals of Xen's rows.
+ProfileReport FilteredByMode() {
+  ProfileReport report = Report();
+  report.by = {Dimension::kDomain, Dimension::kFunction, Dimension::kMode};
+  std::vector<ProfileRow>& rows = report.result.rows;
+  report.result.chosen_subtotals = {{MakeRow(1, Mode::kUser, ""), MakeRow(0, Mode::kUser, "")},
+                                    {rows[2], rows[1]}};
+  report.result.chosen_subtotals[1][0].part_of = 1;
+  rows[1].part_of = 1;
+  return report;
+}
+
+TEST(RowFilter, ListsWhatChosenRowsAddUpTo) {
+  ProfileReport report = FilteredByMode();
+  const std::vector<Dimension> listed = {Dimension::kDomain, Dimension::kFunction};
+  ASSERT_TRUE(ApplyRowFilters({*ParseRowFilter("mode=xen")}, listed, report).ok());
+  EXPECT_EQ(report.by, listed);
+  ASSERT_EQ(report.result.rows.size(), 2U);
+  EXPECT_EQ(report.result.rows[0].function, "svm_do_resume");
+  ASSERT_EQ(report.result.domains.size(), 2U);
+  EXPECT_EQ(report.result.domains[0].domain, DomainId{1});
+  EXPECT_THAT(report.result.subtotals, IsEmpty());
+  ASSERT_TRUE(report.chosen);
+  EXPECT_EQ(report.chosen->samples, 20);
+  // By all columns, the functions are subtotals.
+  report = FilteredByMode();
+  const std::vector<Dimension> all = report.by;
+  ASSERT_TRUE(ApplyRowFilters({*ParseRowFilter("mode=xen")}, all, report).ok());
+  EXPECT_EQ(report.by, all);
+  ASSERT_EQ(report.result.subtotals.size(), 1U);
+  EXPECT_EQ(report.result.subtotals[0].size(), 2U);
+}
+
+TEST(RowFilter, RefusesSubtotalsThatDoNotAddUp) {
+  ProfileReport report = FilteredByMode();
+  report.result.chosen_subtotals[0][1].samples = 11;
+  const std::vector<Dimension> by = report.by;
+  EXPECT_TRUE(absl::IsInternal(ApplyRowFilters({*ParseRowFilter("mode=xen")}, by, report)));
+}
+
+// Stacks come when all samples are added up.
+TEST(RowFilter, ChoosesEarlyByWhatIsKnownThen) {
+  EXPECT_TRUE(CanChooseEarly({*ParseRowFilter("exit=VMEXIT_CPUID"), *ParseRowFilter("mode=xen")}));
+  EXPECT_FALSE(CanChooseEarly({*ParseRowFilter("mode=xen"), *ParseRowFilter("stack=main")}));
 }
 
 TEST(RowFilter, FiltersSecondaryResult) {
@@ -90,7 +137,7 @@ TEST(RowFilter, FiltersSecondaryResult) {
   report.secondary.stacks = {{{FunctionId{1}}}, {{FunctionId{0}}}};
   report.secondary.rows.resize(2);
   report.secondary.rows[1].stack = 1;
-  ApplyRowFilters({*ParseRowFilter("stack=main")}, report);
+  ASSERT_TRUE(ApplyRowFilters({*ParseRowFilter("stack=main")}, report.by, report).ok());
   EXPECT_EQ(report.result.rows.size(), 1U);
   ASSERT_EQ(report.secondary.rows.size(), 1U);
   EXPECT_EQ(report.secondary.rows[0].stack, 1U);
