@@ -1,8 +1,10 @@
 // How often each vCPU left its guest for each reason, beside a profile of the same time: what a
-// row of exits has, divided by their number, is the cost of one exit.
+// row of exits has, divided by their number, is the cost of one exit. And how often PV guests
+// entered Xen.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -24,13 +26,28 @@ struct ExitCount {
   uint64_t count = 0;
 };
 
-// Counts the VM exits that begin within `sampled`. Memory: one number for each vCPU and reason.
+// What a PV domain did in Xen. The trace has the begin of each entry: it took at most until the
+// next one of its vCPU, or the end of the vCPU's run.
+struct PvEntries {
+  DomainId domain;
+  correlate::MarkKind kind = correlate::MarkKind::kHypercall;
+  uint64_t count = 0;
+  Cycles at_most = 0;
+};
+
+// Counts the VM exits, and the entries of PV guests, that begin within `sampled`. Memory: a number
+// for each vCPU and reason.
 class ExitCounter final : public correlate::TimelineObserver {
  public:
   explicit ExitCounter(TscRange sampled) : sampled_(sampled) {}
 
   [[nodiscard]] bool WantsSegments() const override { return false; }
-  [[nodiscard]] bool WantsMarks() const override { return false; }
+  void OnMark(const correlate::Mark& mark) override;
+  void OnRunstateInterval(const correlate::RunstateInterval& interval) override {
+    if (interval.state == correlate::TimelineState::kRunning) {
+      EndEntry(interval.vcpu_index, interval.range.end);
+    }
+  }
   void OnExit(const correlate::ExitArc& arc) override {
     if (!sampled_.Contains(arc.range.begin)) return;
     const auto exit = correlate::ContextOf(correlate::SegmentKind::kExit, arc.nested, arc.reason);
@@ -39,10 +56,22 @@ class ExitCounter final : public correlate::TimelineObserver {
 
   // Returns the counts, by vCPU and exit.
   [[nodiscard]] std::vector<ExitCount> Counts() const;
+  // Returns what PV guests did, by domain and kind.
+  [[nodiscard]] std::vector<PvEntries> Entries() const;
 
  private:
+  // An entry whose end is not known yet.
+  struct OpenEntry {
+    PvEntries* entries = nullptr;  // null: there is none
+    Tsc begin;
+  };
+
+  void EndEntry(uint32_t vcpu_index, Tsc at);
+
   TscRange sampled_;
   absl::flat_hash_map<std::pair<VcpuRef, correlate::Context>, uint64_t> counts_;
+  std::map<std::pair<DomainId, correlate::MarkKind>, PvEntries> entries_;  // open_ points to them
+  std::vector<OpenEntry> open_;                                            // by VcpuTrack::index
 };
 
 }  // namespace xenoscope::profile

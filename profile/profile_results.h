@@ -44,6 +44,7 @@ struct ProfileResults {
   // How often vCPUs left their guests while samples were taken, if rows of the result are of exits
   // (HasExitCounts); in ascending order of vCPUs.
   std::vector<ExitCount> exit_counts;
+  std::vector<PvEntries> pv_entries;  // the same of what PV guests did in Xen, by domain and kind
   // Samples that counts.samples does not include.
   uint64_t damaged = 0;  // samples in damaged parts of the files
   uint64_t outside = 0;  // samples outside ProfileRequest::within

@@ -351,6 +351,7 @@ absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first,
   secondary_refiner.Finish();
   results.counts = placer.counts();
   results.exit_counts = exits.Counts();
+  results.pv_entries = exits.Entries();
   results.placing_checks = placer.Checks();
   results.waiting_sets = placer.waiting_sets();
   placer_ = nullptr;

@@ -12,6 +12,22 @@ namespace xenoscope::report {
 using correlate::Mark;
 using correlate::MarkKind;
 
+std::string MarkKindName(MarkKind kind) {
+  switch (kind) {
+    case MarkKind::kHypercall:
+      return "hypercall";
+    case MarkKind::kSubcall:
+      return "hypercall in multicall";
+    case MarkKind::kTrap:
+      return "trap";
+    case MarkKind::kPageFault:
+      return "page_fault";
+    case MarkKind::kEmulation:
+      break;
+  }
+  return "emulation";
+}
+
 std::string MarkName(const Mark& mark) {
   const auto or_number = [&](std::string_view kind, std::string_view name) {
     return name.empty() ? fmt::format("{} {}", kind, mark.number) : std::string(name);

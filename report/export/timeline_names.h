@@ -12,6 +12,9 @@
 
 namespace xenoscope::report {
 
+// Returns the name of all of a kind: "hypercall", "page_fault".
+std::string MarkKindName(correlate::MarkKind kind);
+
 // Returns the name of a hypercall, a trap or an emulation of Xen's.
 std::string MarkName(const correlate::Mark& mark);
 

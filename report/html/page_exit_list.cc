@@ -23,22 +23,6 @@ using nlohmann::ordered_json;
 // Hypercalls and traps have smaller numbers. Others, which guests may choose, are one.
 constexpr uint32_t kMostMarkNumbers = 256;
 
-std::string CauseOf(MarkKind kind) {
-  switch (kind) {
-    case MarkKind::kHypercall:
-      return "hypercall";
-    case MarkKind::kSubcall:
-      return "hypercall in multicall";
-    case MarkKind::kTrap:
-      return "trap";
-    case MarkKind::kPageFault:
-      return "page_fault";
-    case MarkKind::kEmulation:
-      break;
-  }
-  return "emulation";
-}
-
 size_t Octave(Cycles length) {
   return static_cast<size_t>(std::bit_width(std::max<Cycles>(length, 1)) - 1);
 }
@@ -115,7 +99,7 @@ void PageExitList::EndRun(uint32_t vcpu_index, Tsc at) {
 }
 
 std::string PageExitList::NameOf(const Key& key) const {
-  if (key.cause == Cause::kMark) return CauseOf(static_cast<MarkKind>(key.reason));
+  if (key.cause == Cause::kMark) return MarkKindName(static_cast<MarkKind>(key.reason));
   return trace::ExitName(report_.vendor, key.cause == Cause::kNestedExit, key.reason);
 }
 

@@ -24,6 +24,7 @@
 #include "report/profile/dimension_names.h"
 #include "report/profile/profile_figures.h"
 #include "report/profile/profile_tree.h"
+#include "report/profile/pv_entries.h"
 #include "report/table/table_csv.h"
 #include "report/table/table_json.h"
 #include "trace/exit_name.h"
@@ -254,7 +255,7 @@ std::string Head(const ProfileReport& report) {
 
 // Returns the number of samples in each placement and each remainder, and the notes on data
 // quality, one line each.
-std::string Foot(const ProfileReport& report) {
+std::string Foot(const ProfileReport& report, const ProfileSelection& selection) {
   const correlate::PlacingCounts& counts = report.counts;
   const correlate::ProfileResult& result = report.result;
   std::string out = fmt::format("\n{} of {} samples attributed", Count(counts.Attributed()),
@@ -300,6 +301,7 @@ std::string Foot(const ProfileReport& report) {
                        CellText(result.unsampled_cycles, ColumnUnit::kCycles),
                        Percent(result.unsampled_cycles / result.cycles));
   }
+  for (const std::string& note : PvEntryNotes(report, selection)) out += note + "\n";
   for (const std::string& note : UnresolvedNotes(report)) out += note + "\n";
   for (const std::string& note : CheckNotes(report)) out += fmt::format("note: {}\n", note);
   const size_t changes = std::min(report.changes.size(), kMostDomains);
@@ -566,7 +568,7 @@ std::string ProfileText(const ProfileReport& report, const ProfileSelection& sel
   figures_first.figures_first = true;
   return FirstFindingsText(SelectedFindings(report, selection), {report.input, report.clock},
                            style) +
-         Head(report) + "\n" + ToText(table, figures_first) + Foot(report);
+         Head(report) + "\n" + ToText(table, figures_first) + Foot(report, selection);
 }
 
 std::string ProfileCsv(const ProfileReport& report, const ProfileSelection& selection) {
@@ -649,6 +651,7 @@ ordered_json ProfileJson(const ProfileReport& report, const ProfileSelection& se
       {"cpu_hz_source", ToString(report.clock.source)},
       {"checks", DomainChecksJson(report)},
       {"placing_checks", PlacingChecksJson(report)},
+      {"pv_entries", PvEntriesJson(report)},
       {"rows", ToJson(FlatTable(report, selection, Reader::kProgram))}};
 }
 

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -277,6 +278,35 @@ TEST_F(RecordedWithTraceTest, CountsEveryExit) {
     if (is_exit && profiler->sample_set().sampled.Contains(item->record.tsc)) ++recorded;
   }
   EXPECT_EQ(counted, recorded);
+  EXPECT_GT(recorded, 0U);
+}
+
+// The trace has the begins of what PV guests do in Xen; all of it is in the time that they ran.
+TEST_F(RecordedWithTraceTest, BoundsTheTimeOfPvEntries) {
+  auto profiler = Profiler::OfRecording(Request(), *input_->recording,
+                                        input_->recording->info().events, {.events = {0}}, {});
+  ASSERT_TRUE(profiler.ok()) << profiler.status();
+  const auto results = profiler->Run();
+  ASSERT_TRUE(results.ok()) << results.status();
+  std::map<DomainId, double> bounds;
+  uint64_t hypercalls = 0;
+  for (const PvEntries& entries : results->pv_entries) {
+    bounds[entries.domain] += static_cast<double>(entries.at_most);
+    if (entries.kind == correlate::MarkKind::kHypercall) hypercalls += entries.count;
+  }
+  EXPECT_EQ(bounds.size(), 2U);  // dom0 and the PV guest
+  for (const correlate::ProfileRow& row : results->result.domains) {
+    if (!bounds.contains(row.domain)) continue;
+    EXPECT_LE(bounds.at(row.domain), row.cycles);
+  }
+  uint64_t recorded = 0;
+  trace::OrderedStream stream = input_->trace.Stream();
+  while (const trace::Item* item = stream.Next()) {
+    if (item->kind != trace::ItemKind::kRecord) continue;
+    const bool is_hypercall = item->record.event == trace::Event::kPvHypercallV2;
+    if (is_hypercall && profiler->sample_set().sampled.Contains(item->record.tsc)) ++recorded;
+  }
+  EXPECT_EQ(hypercalls, recorded);
   EXPECT_GT(recorded, 0U);
 }
 
