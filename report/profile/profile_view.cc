@@ -545,7 +545,7 @@ std::string ProfileText(const ProfileReport& report, const ProfileSelection& sel
                         const TextStyle& style) {
   Table table = TextTable(report, selection);
   if (report.chosen) {
-    table.footers.push_back(TotalOf(report, *report.chosen, "total of chosen rows", table));
+    table.footers.push_back(TotalOf(report, *report.chosen, "chosen", table));
   }
   Footer total = TotalOf(
       report, {report.result.samples, report.result.samples > 0 ? 1.0 : 0.0, report.result.cycles},

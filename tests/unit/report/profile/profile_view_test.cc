@@ -157,15 +157,14 @@ TEST(ProfileText, ShowsTotalsInTree) {
   ProfileReport report = WebTree();
   report.traced = true;
   report.result.has_totals = true;
-  report.result.domains[0].interval = {0.8, 0.8};
+  report.result.domains[0].interval = {0.2, 0.2};
   report.result.subtotals[0][0].total = correlate::RowTotal{75, 0.75, {0.7, 0.8}, 750e6};
   for (correlate::ProfileRow& row : report.result.rows) {
     row.total = correlate::RowTotal{row.samples, row.share, row.interval, row.cycles};
   }
   const std::string text = ProfileText(report, {.domains = {}, .sort = "total_share"}, {});
   EXPECT_THAT(
-      text,
-      HasSubstr("80.00%  traced              80.0   80.00%  traced           800.0 M  d1 web\n"));
+      text, HasSubstr("20.00%  traced              19.5   20.00%  traced           200.0 M  d0\n"));
   EXPECT_THAT(
       text,
       HasSubstr("75.00%  70.00%   80.00%     70.0   70.00%  35.00%  140.00%  700.0 M    user\n"));
@@ -175,7 +174,7 @@ TEST(ProfileText, SaysWhatChosenRowsAddUpTo) {
   ProfileReport report = Web();
   report.chosen = RowTotals{30, 0.3, 300e6};
   EXPECT_THAT(ProfileText(report, {}, {}),
-              testing::ContainsRegex(" 30.0 +30.00% +300.0 M +total of chosen rows\n.* total\n"));
+              testing::ContainsRegex(" 30.0 +30.00% +300.0 M +chosen\n.* total\n"));
 }
 
 TEST(ProfileText, LimitsRowsOfTree) {
