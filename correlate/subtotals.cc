@@ -14,12 +14,13 @@ namespace xenoscope::correlate {
 namespace {
 
 // Sums of the same samples in different orders differ by rounding.
-constexpr double kRounding = 1e-6;
+constexpr double kSumRounding = 1e-6;
 
 // Compares the samples of the parts of each row with its own.
 absl::Status CheckLevel(const std::vector<double>& parts, const std::vector<ProfileRow>& rows) {
   for (size_t row = 0; row < rows.size(); ++row) {
-    if (std::abs(parts[row] - rows[row].samples) <= kRounding * std::max(rows[row].samples, 1.0)) {
+    if (std::abs(parts[row] - rows[row].samples) <=
+        kSumRounding * std::max(rows[row].samples, 1.0)) {
       continue;
     }
     return InternalError("a subtotal has {} samples, but its rows have {} together",
