@@ -44,6 +44,9 @@ class Source {
   virtual absl::StatusOr<bool> Enlist() {
     return absl::FailedPreconditionError("it samples by itself");
   }
+  // Does the part of Start that may take long, so that Start itself is quick. Where it was not
+  // called, Start does it.
+  virtual absl::Status PrepareStart() { return absl::OkStatus(); }
   virtual absl::Status Start() = 0;
   // Returns when Collect is to be called next. The later the call, the coarser the samples' times.
   [[nodiscard]] virtual std::chrono::steady_clock::time_point Due() const = 0;

@@ -190,7 +190,10 @@ absl::Status Server::Handle(const AnyMessage& message) {
 
 absl::Status Server::MakeReady(const Prepare& prepare) {
   if (source_) return PreconditionError("it is ready already");
-  XENOSCOPE_ASSIGN_OR_RETURN(source_, parts_.open_source(prepare));
+  XENOSCOPE_ASSIGN_OR_RETURN(std::unique_ptr<Source> source, parts_.open_source(prepare));
+  // The recorder waits for the answer. Later, what takes long would be missing from the recording.
+  XENOSCOPE_RETURN_IF_ERROR(source->PrepareStart());
+  source_ = std::move(source);
   link_.Queue(Prepared{SourceJson(*source_)});
   return absl::OkStatus();
 }
@@ -263,9 +266,9 @@ void Server::QueueSamples() {
 
 void Server::BeginEnd() {
   if (source_ && std::exchange(sampling_, false)) {
-    ending_since_ = parts_.now();
     ending_bytes_ = 0;
     const absl::Status stopped = TakeFromSource(&Source::Stop);
+    ending_since_ = parts_.now();
     if (!stopped.ok()) link_.Queue(Refusal(stopped));
     ending_ = stopped.ok() && source_->HasMore();
   }

@@ -34,6 +34,7 @@ class SourceWithThreads final : public Source {
     return samples_->RoleOf(domain);
   }
   absl::StatusOr<bool> Enlist() override { return samples_->Enlist(); }
+  absl::Status PrepareStart() override { return samples_->PrepareStart(); }
   // Threads come first, so that every sample has one.
   absl::Status Start() override {
     absl::Status status = threads_->Start();
@@ -52,9 +53,13 @@ class SourceWithThreads final : public Source {
   absl::Status OnDomainCreated(const recording::DomainInfo& domain) override {
     return samples_->OnDomainCreated(domain);
   }
+  // Threads come first, as the end of samples may take long. A recorder takes no samples that are
+  // later than its request to stop.
   absl::Status Stop(recording::SampleWriter& writer) override {
     stopped_ = true;
-    return BothOf([&writer](Source& source) { return source.Stop(writer); });
+    absl::Status status = threads_->Stop(writer);
+    status.Update(samples_->Stop(writer));
+    return status;
   }
   absl::Status Close() override {
     return BothOf([](Source& source) { return source.Close(); });

@@ -383,15 +383,20 @@ recording::Role PerfSource::RoleOf(DomainId domain) const {
   return domain == kDom0 ? recording::Role::kInitiator : recording::Role::kActive;
 }
 
-absl::Status PerfSource::Start() {
+absl::Status PerfSource::PrepareStart() {
   for (const Cpu& cpu : cpus_) {
     if (const int error = calls_->Enable(cpu.ring_fd, true); error < 0) {
       return PerfError(*calls_, -error, "dummy");
     }
   }
-  // From here on the rings have events of processes. This is done before sampling, as it may take
-  // long.
+  // From here on the rings have events of processes.
   ReadRunning();
+  prepared_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status PerfSource::Start() {
+  if (!prepared_) XENOSCOPE_RETURN_IF_ERROR(PrepareStart());
   sampled_.begin = calls_->ReadTsc();
   for (const Cpu& cpu : cpus_) XENOSCOPE_RETURN_IF_ERROR(EnableEvents(cpu));
   Drain();

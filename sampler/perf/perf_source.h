@@ -86,6 +86,7 @@ class PerfSource final : public Source {
   [[nodiscard]] std::vector<recording::EventInfo> Events() const override;
   [[nodiscard]] recording::Role RoleOf(DomainId domain) const override;
   [[nodiscard]] std::vector<std::string> Notes() const override { return notes_; }
+  absl::Status PrepareStart() override;
   absl::Status Start() override;
   [[nodiscard]] std::chrono::steady_clock::time_point Due() const override {
     return drain_timer_.due();
@@ -223,6 +224,7 @@ class PerfSource final : public Source {
   recording::ProcessChunk running_chunk_;  // processes at the start, until they are written
   TscRange sampled_;
   std::mt19937_64 random_;
+  bool prepared_ = false;  // PrepareStart was called
   DrainTimer drain_timer_;
   std::chrono::steady_clock::time_point next_randomization_;
   std::chrono::steady_clock::time_point next_cpu_poll_;  // time of the next PollCpus

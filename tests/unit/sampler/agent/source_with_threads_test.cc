@@ -29,6 +29,7 @@ class NotingSource final : public Source {
     return {event};
   }
   recording::Role RoleOf(DomainId /*domain*/) const override { return recording::Role::kActive; }
+  absl::Status PrepareStart() override { return Note("prepare"); }
   absl::Status Start() override { return Note("start"); }
   steady_clock::time_point Due() const override { return due_; }
   absl::Status Collect(recording::SampleWriter& /*writer*/) override { return Note("collect"); }
@@ -47,7 +48,10 @@ class NotingSource final : public Source {
     return {{.source = name_, .vcpu = {}, .read = 0, .lost = 0}};
   }
 
+  bool HasMore() const override { return has_more; }
+
   bool fails = false;
+  bool has_more = false;
 
  private:
   absl::Status Note(const std::string& what) {
@@ -72,12 +76,14 @@ class SourceWithThreadsTest : public testing::Test {
 
 TEST_F(SourceWithThreadsTest, CallsBoth) {
   SourceWithThreads both(std::move(samples_), std::move(threads_));
+  EXPECT_TRUE(both.PrepareStart().ok());
   EXPECT_TRUE(both.Start().ok());
   EXPECT_TRUE(both.Collect(writer_).ok());
   EXPECT_TRUE(both.Stop(writer_).ok());
   EXPECT_TRUE(both.Close().ok());
-  EXPECT_THAT(calls_, ElementsAre("ftrace start", "perf start", "perf collect", "ftrace collect",
-                                  "perf stop", "ftrace stop", "perf close", "ftrace close"));
+  EXPECT_THAT(calls_, ElementsAre("perf prepare", "ftrace start", "perf start", "perf collect",
+                                  "ftrace collect", "ftrace stop", "perf stop", "perf close",
+                                  "ftrace close"));
 }
 
 TEST_F(SourceWithThreadsTest, IsTheSourceOfSamplesWithTheOthersAccounts) {
@@ -96,8 +102,20 @@ TEST_F(SourceWithThreadsTest, DrainsTheOtherOneThoughOneFails) {
   EXPECT_EQ(Message(both.Collect(writer_)), "perf cannot collect");
   EXPECT_EQ(Message(both.Stop(writer_)), "perf cannot stop");
   EXPECT_EQ(Message(both.Close()), "perf cannot close");
-  EXPECT_THAT(calls_, ElementsAre("perf collect", "ftrace collect", "perf stop", "ftrace stop",
+  EXPECT_THAT(calls_, ElementsAre("perf collect", "ftrace collect", "ftrace stop", "perf stop",
                                   "perf close", "ftrace close"));
+}
+
+// What a source of threads could not hand on comes after the end of samples.
+TEST_F(SourceWithThreadsTest, GoesOnWithThreadsAfterTheEnd) {
+  NotingSource* const threads = threads_.get();
+  SourceWithThreads both(std::move(samples_), std::move(threads_));
+  EXPECT_FALSE(both.HasMore());
+  threads->has_more = true;
+  EXPECT_TRUE(both.HasMore());
+  EXPECT_TRUE(both.Stop(writer_).ok());
+  EXPECT_TRUE(both.Collect(writer_).ok());
+  EXPECT_THAT(calls_, ElementsAre("ftrace stop", "perf stop", "ftrace collect"));
 }
 
 TEST_F(SourceWithThreadsTest, TakesNoSamplesWithoutThreads) {
