@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "sampler/ftrace/event_list.h"
 
@@ -31,6 +32,15 @@ constexpr std::array<const char*, 15> kWanted{
 constexpr steady_clock::duration kPartialPageInterval = std::chrono::seconds(2);
 // Limit of one read of a CPU, so that other CPUs are not kept waiting.
 constexpr size_t kMaxPagesPerRead = 1024;
+
+// Whether a page has so few events that it is the one that is being filled: less than half of what
+// it can have. The kernel gives it a new one then, with the events of the reading, where system
+// calls are recorded: to read on would never end.
+bool IsBeingFilled(Bytes page) {
+  constexpr uint64_t kCommit = 8;  // offset of the bytes of events (struct buffer_data_page)
+  constexpr uint32_t kSizeMask = 0xfffff;  // above it are flags of losses
+  return (Load<uint32_t>(page, kCommit).value_or(0) & kSizeMask) < page.size() / 2;
+}
 
 }  // namespace
 
@@ -169,7 +179,11 @@ absl::StatusOr<double> FtraceSource::Read(Cpu& cpu, bool all, recording::SampleW
     const size_t at = pages_.size();
     pages_.resize(at + page_size);
     const ssize_t got = read(cpu.pages.fd(), pages_.data() + at, page_size);
-    if (got == static_cast<ssize_t>(page_size)) continue;
+    if (got == static_cast<ssize_t>(page_size)) {
+      if (!IsBeingFilled(Bytes(pages_).subspan(at))) continue;
+      cpu.has_more = false;
+      break;
+    }
     pages_.resize(at);
     cpu.has_more = false;
     if (got >= 0 || errno == EAGAIN || errno == EINTR) break;
