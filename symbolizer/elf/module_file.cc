@@ -92,7 +92,7 @@ absl::Status ModuleFile::ReadSections() {
     of = {header.sh_offset, header.sh_size, std::max<uint64_t>(header.sh_addralign, 1),
           header.sh_type == SHT_PROGBITS && (header.sh_flags & kCode) == kCode};
   }
-  if (symbols_.empty()) return NotFoundError("it was stripped of its symbols");
+  if (symbols_.empty()) return NotFoundError("it has no symbols: it was stripped, or cut off");
   return absl::OkStatus();
 }
 
