@@ -155,10 +155,11 @@ void AddSymbolOptions(Command command, SymbolOptions& options) {
                  "Xen's console output after `xl debug-keys x`")
       .OneWordEach();
   command
-      .AddOption("--guest", options.guests,
-                 "DOMAIN:kernel=FILE,kallsyms=FILE,modules=FILE,root=DIR,module=FILE,exe=FILE: all "
-                 "symbol files of one domain; root: directory where its file system is mounted or "
-                 "copied; module: a .ko file of its kernel")
+      .AddOption(
+          "--guest", options.guests,
+          "DOMAIN:KEY=VALUE,...: all symbol files of one domain. Keys: kernel, kallsyms, modules, "
+          "exe; module: a .ko file of its kernel; root: directory where its file system is "
+          "mounted or copied")
       .OneWordEach();
   command
       .AddOption("--symfs", options.symfs,
