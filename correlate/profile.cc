@@ -256,6 +256,11 @@ void Profile::OnPlaced(const PlacedSample& placed) {
     const uint32_t stratum = StratumOf(vcpu, place.context);
     cluster.weights.push_back({PartOf(sums_.rows, *row, vcpu, stratum), placed.mode() == Mode::kXen,
                                place.weight * count, place.length * count});
+    // Other strata say of which domain they are.
+    if (vcpu.domain != placed.vcpu.domain && !IsTraced(sums_.strata.all[stratum].context.kind)) {
+      const uint32_t domain = sums_.domains.Find({vcpu.domain.value});
+      cluster.moved.push_back({stratum, domain, place.weight * count});
+    }
   }
   if (options_.totals) AddToTotals(placed, key, cluster);
 }
@@ -301,10 +306,11 @@ void Profile::Close(VcpuRef vcpu, uint32_t domain, Cluster& cluster) {
     }
   }
   AddToParts(sums_.rows, parts_);
-  AddToStrata(domain);
+  AddToStrata(domain, cluster);
   total_parts_.clear();
   parts_.clear();
   cluster.weights.clear();
+  cluster.moved.clear();
   cluster.total_weights.clear();
 }
 
@@ -406,15 +412,30 @@ void Profile::AddToUnions(VcpuRef vcpu) {
   sums_.strata.unions.AddCluster(vcpu, strata_amounts_, union_amounts_);
 }
 
-void Profile::AddToStrata(uint32_t domain) {
+double Profile::AddMoved(const Cluster& cluster, uint32_t stratum) {
+  double all = 0;
+  for (const MovedWeight& entry : cluster.moved) {
+    if (entry.stratum != stratum) continue;
+    const uint32_t part = sums_.domains.PartOf(entry.domain, stratum);
+    AddToPart(sums_.domains, part, entry.weight, moved_parts_);
+    all += entry.weight;
+  }
+  AddToParts(sums_.domains, moved_parts_);
+  moved_parts_.clear();
+  return all;
+}
+
+void Profile::AddToStrata(uint32_t domain, const Cluster& cluster) {
   for (const uint32_t part : parts_) {
     const uint32_t number = sums_.rows.parts[part].stratum;
     Stratum& stratum = sums_.strata.all[number];
-    const double in_stratum = std::exchange(stratum.in_cluster, 0.0);
+    const double in_stratum = stratum.in_cluster;
     if (in_stratum == 0) continue;  // done
+    const double own = in_stratum - AddMoved(cluster, number);
+    stratum.in_cluster = 0;
     const bool is_switch = stratum.context.kind == ContextKind::kSwitch;
     const uint32_t row = is_switch ? sums_.domains.Find({stratum.vcpu.domain.value}) : domain;
-    sums_.domains.parts[sums_.domains.PartOf(row, number)].AddCluster(in_stratum, in_stratum);
+    sums_.domains.parts[sums_.domains.PartOf(row, number)].AddCluster(own, in_stratum);
     stratum.totals.n += in_stratum;
     stratum.totals.nn += in_stratum * in_stratum;
     ++stratum.totals.clusters;

@@ -129,9 +129,16 @@ class Profile : public PlacingObserver {
     uint32_t part = 0;   // index into the parts of these totals
     double weight = 0;
   };
+  // What a place in another domain than the sample's vCPU adds to a stratum of all domains.
+  struct MovedWeight {
+    uint32_t stratum = 0;
+    uint32_t domain = 0;  // row of ProfileSums::domains
+    double weight = 0;
+  };
   struct Cluster {
     uint64_t number = 0;
     std::vector<PlaceWeight> weights;
+    std::vector<MovedWeight> moved;
     std::vector<TotalWeight> total_weights;  // only with totals
     std::vector<EventWeight> event_weights;  // only of several events: of all of them
   };
@@ -237,7 +244,10 @@ class Profile : public PlacingObserver {
   void AddToUnions(VcpuRef vcpu);
   // Adds what the cluster has in each stratum to the stratum and to its domain's row: `domain`, but
   // for time of another domain's vCPU.
-  void AddToStrata(uint32_t domain);
+  void AddToStrata(uint32_t domain, const Cluster& cluster);
+  // Adds what the cluster has of other domains in the stratum to their rows. Returns how many
+  // samples these are.
+  double AddMoved(const Cluster& cluster, uint32_t stratum);
   // Makes the levels of ProfileOptions::subtotals.
   void MakeLevels();
   // Returns whether the row with the key is one of the choice.
@@ -289,6 +299,7 @@ class Profile : public PlacingObserver {
   std::vector<uint32_t> parts_;        // indices into rows.parts; empty between clusters
   std::vector<uint32_t> total_parts_;  // indices into totals.parts; the same
   std::vector<TotalRow> total_rows_;   // of the sample at hand
+  std::vector<uint32_t> moved_parts_;  // indices into domains.parts; empty between strata
   std::vector<StratumUnions::Amount> strata_amounts_;
   std::vector<StratumUnions::Amount> union_amounts_;
   std::vector<double> union_scratch_;  // by union; all 0 between clusters

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <map>
 #include <random>
 #include <span>
 #include <string>
@@ -92,6 +93,24 @@ TEST_F(ProfileTest, SharesAreOfTracedTime) {
   EXPECT_THAT(Lines(result), UnorderedElementsAre("d1 f1 3.00 0.750 3000", "d2 f1 2.00 0.125 500",
                                                   "d2 f2 2.00 0.125 500"));
   EXPECT_EQ(result.cycles, 4000);
+}
+
+// Rows and domains have the same samples also where no stratum says of which domain they are.
+TEST_F(ProfileTest, DomainsHaveTheSwitchesToThemWithoutStrata) {
+  constexpr Context kSwitch{ContextKind::kSwitch};
+  Profile profile({.by = {Dimension::kDomain, Dimension::kFunction}, .stratified = false},
+                  resolver_);
+  for (int i = 0; i < 2; ++i) {
+    Add(profile, kD1, 1000, {{kGuest, {}, 0.75}, {kSwitch, {}, 0.25, 0.25, kD2}});
+  }
+  Add(profile, kD2, 2000, {{kGuest, {}, 1}});
+  const ProfileResult result = Finish(profile);
+  EXPECT_THAT(Lines(result), UnorderedElementsAre("d1 f1 1.50 0.500 2", "d2 f1 0.50 0.167 0",
+                                                  "d2 f2 1.00 0.333 1"));
+  std::map<uint16_t, double> samples;
+  for (const ProfileRow& row : result.domains) samples[row.domain.value] = row.samples;
+  EXPECT_DOUBLE_EQ(samples[1], 1.5);
+  EXPECT_DOUBLE_EQ(samples[2], 1.5);
 }
 
 TEST_F(ProfileTest, DomainShareIsExact) {
