@@ -747,8 +747,12 @@ TEST_F(AgentTest, DisconnectsAgentThatSendsTooMuch) {
   request_.limits.pending_bytes = 1 << 19;
   const auto babble = [](agent::Link& link) {
     const std::vector<std::byte> chunk = ChunkOf({}, 0, 0, GuestNow());
+    std::vector<std::byte> chunks;  // many, so that it is fast with sanitizers, too
+    while (chunks.size() < agent::kMaxPayload / 2) {
+      chunks.insert(chunks.end(), chunk.begin(), chunk.end());
+    }
     for (bool open = true; open;) {
-      link.Queue(agent::Samples{chunk});
+      link.Queue(agent::Samples{chunks});
       open = link.Pump(1).ok();
     }
   };
