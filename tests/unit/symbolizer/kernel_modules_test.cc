@@ -31,7 +31,8 @@ namespace fs = std::filesystem;
 constexpr Address kText = 0xffffffffc0201000;  // of the loaded module
 constexpr Address kUnlikely = 0xffffffffc0203000;
 constexpr const char* kRelease = "6.12.1-demo";
-constexpr ModuleKernel kNoRelease{.release = "", .layout = OrcLayout::kFiveTypes};
+
+ModuleKernel WithoutRelease() { return {.release = "", .layout = OrcLayout::kFiveTypes}; }
 
 // A directory of the test's own.
 class KernelModulesTest : public testing::Test {
@@ -165,7 +166,8 @@ TEST_F(KernelModulesTest, HaveNoOrcWhereThatIsDamaged) {
     EXPECT_FALSE(file->OrcBegins().has_value());
     KernelModules modules;
     modules.AddFile(kDomain, file);
-    modules.Place(kDomain, "demo_module", Functions(), kNoRelease, FileFinder(root_.string()));
+    modules.Place(kDomain, "demo_module", Functions(), WithoutRelease(),
+                  FileFinder(root_.string()));
     EXPECT_THAT(modules.Missing(kDomain), ElementsAre(HasSubstr("no ORC, or a damaged one")));
     EXPECT_FALSE(modules.CodeAt(kDomain, kText).has_value());
   }
@@ -260,10 +262,10 @@ TEST_F(KernelModulesTest, OfADomainDoNotOverlap) {
   modules_.AddFile(kDomain, Open(root_ / "other.ko"));
   std::vector<LoadedFunction> functions = Functions();
   for (LoadedFunction& function : functions) function.address += 0x10;
-  modules_.Place(kDomain, "other", functions, kNoRelease, FileFinder(root_.string()));
+  modules_.Place(kDomain, "other", functions, WithoutRelease(), FileFinder(root_.string()));
   EXPECT_THAT(modules_.Missing(kDomain), ElementsAre(HasSubstr("another module")));
   modules_.AddFile(DomainId{4}, Open(root_ / "other.ko"));
-  modules_.Place(DomainId{4}, "other", functions, kNoRelease, FileFinder(root_.string()));
+  modules_.Place(DomainId{4}, "other", functions, WithoutRelease(), FileFinder(root_.string()));
   EXPECT_THAT(modules_.Missing(DomainId{4}), IsEmpty()) << "another domain's memory";
 }
 
