@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "guests/threads/lock_waits.h"
+#include "report/threads/span_figures.h"
 #include "report/threads/thread_words.h"
 
 namespace xenoscope::report {
@@ -57,46 +58,33 @@ void AddWait(const LockWait& wait, LockWait& to) {
 // The columns after what a row stands for.
 class LockFigures {
  public:
-  LockFigures(Clock clock, const ThreadsOptions& options, const LockWait& total) : clock_(clock) {
-    for (const StateColumn& column : StateColumns()) {
-      const bool is_used = total.times[static_cast<size_t>(column.state)] > 0;
-      if (is_used || !options.text) shown_.push_back(&column);
-    }
-    has_failed_ = !options.text || total.failed > 0;
-    has_cut_ = !options.text || total.cut > 0;
-  }
+  LockFigures(Clock clock, const ThreadsOptions& options, const LockWait& total)
+      : clock_(clock),
+        spans_(clock, options, total.times),
+        has_failed_(!options.text || total.failed > 0),
+        has_cut_(!options.text || total.cut > 0) {}
   void AddColumns(std::vector<Column>& columns) const {
     columns.push_back({"contentions", "contentions", ColumnUnit::kCount});
     if (has_failed_) columns.push_back({"failed", "failed", ColumnUnit::kCount});
     if (has_cut_) columns.push_back({"cut", "cut", ColumnUnit::kCount});
-    columns.push_back({"time_s", "time", ColumnUnit::kSeconds});
-    columns.push_back({"mean_s", "mean", ColumnUnit::kSeconds});
-    columns.push_back({"longest_s", "longest", ColumnUnit::kSeconds});
+    SpanFigures::AddLengthColumns(columns);
     columns.push_back({"others_stolen_s", "others stolen", ColumnUnit::kSeconds});
-    for (const StateColumn* const column : shown_) {
-      columns.push_back({column->key, column->title, ColumnUnit::kSeconds});
-    }
+    spans_.AddStateColumns(columns);
   }
   void AddCells(const LockWait& wait, std::vector<Cell>& cells) const {
-    const Cycles time = guests::Sum(wait.times);
     cells.emplace_back(wait.waits);
     if (has_failed_) cells.emplace_back(wait.failed);
     if (has_cut_) cells.emplace_back(wait.cut);
-    cells.emplace_back(clock_.Seconds(time));
-    cells.push_back(wait.waits > 0 ? Cell(clock_.Seconds(time) / static_cast<double>(wait.waits))
-                                   : Cell());
-    cells.push_back(wait.waits > 0 ? Cell(clock_.Seconds(wait.longest)) : Cell());
+    spans_.AddLengths(wait.times, wait.waits, wait.longest, cells);
     cells.emplace_back(clock_.Seconds(wait.others_stolen));
-    for (const StateColumn* const column : shown_) {
-      cells.emplace_back(clock_.Seconds(wait.times[static_cast<size_t>(column->state)]));
-    }
+    spans_.AddStates(wait.times, cells);
   }
 
  private:
   Clock clock_;
-  std::vector<const StateColumn*> shown_;
-  bool has_failed_ = false;
-  bool has_cut_ = false;
+  SpanFigures spans_;
+  bool has_failed_;
+  bool has_cut_;
 };
 
 // Thread, address of the lock, type.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "guests/threads/syscalls.h"
+#include "report/threads/span_figures.h"
 #include "report/threads/thread_words.h"
 
 namespace xenoscope::report {
@@ -32,42 +33,26 @@ void AddCall(const Syscall& call, Syscall& to) {
 // The columns after what a row stands for.
 class SyscallFigures {
  public:
-  SyscallFigures(Clock clock, const ThreadsOptions& options, const Syscall& total) : clock_(clock) {
-    for (const StateColumn& column : StateColumns()) {
-      const bool is_used = total.times[static_cast<size_t>(column.state)] > 0;
-      if (is_used || !options.text) shown_.push_back(&column);
-    }
-    has_cut_ = !options.text || total.cut > 0;
-  }
+  SyscallFigures(Clock clock, const ThreadsOptions& options, const Syscall& total)
+      : spans_(clock, options, total.times), has_cut_(!options.text || total.cut > 0) {}
   void AddColumns(std::vector<Column>& columns) const {
     columns.push_back({"calls", "calls", ColumnUnit::kCount});
     columns.push_back({"errors", "errors", ColumnUnit::kCount});
     if (has_cut_) columns.push_back({"cut", "cut", ColumnUnit::kCount});
-    columns.push_back({"time_s", "time", ColumnUnit::kSeconds});
-    columns.push_back({"mean_s", "mean", ColumnUnit::kSeconds});
-    columns.push_back({"longest_s", "longest", ColumnUnit::kSeconds});
-    for (const StateColumn* const column : shown_) {
-      columns.push_back({column->key, column->title, ColumnUnit::kSeconds});
-    }
+    SpanFigures::AddLengthColumns(columns);
+    spans_.AddStateColumns(columns);
   }
   void AddCells(const Syscall& call, std::vector<Cell>& cells) const {
-    const Cycles time = guests::Sum(call.times);
     cells.emplace_back(call.calls);
     cells.emplace_back(call.errors);
     if (has_cut_) cells.emplace_back(call.cut);
-    cells.emplace_back(clock_.Seconds(time));
-    cells.push_back(call.calls > 0 ? Cell(clock_.Seconds(time) / static_cast<double>(call.calls))
-                                   : Cell());
-    cells.push_back(call.calls > 0 ? Cell(clock_.Seconds(call.longest)) : Cell());
-    for (const StateColumn* const column : shown_) {
-      cells.emplace_back(clock_.Seconds(call.times[static_cast<size_t>(column->state)]));
-    }
+    spans_.AddLengths(call.times, call.calls, call.longest, cells);
+    spans_.AddStates(call.times, cells);
   }
 
  private:
-  Clock clock_;
-  std::vector<const StateColumn*> shown_;
-  bool has_cut_ = false;
+  SpanFigures spans_;
+  bool has_cut_;
 };
 
 }  // namespace
