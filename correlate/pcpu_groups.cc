@@ -19,6 +19,11 @@ uint64_t KeyOf(VcpuRef vcpu) {
   return vcpu.domain.value;
 }
 
+// A trace may say that its records are of the last instants of all time.
+Tsc After(Tsc begin, Cycles length) {
+  return begin + std::min(length, trace::OrderedStream::kEnd - begin);
+}
+
 // Returns a pCPU that stands for the pCPU's group, and shortens the way to it.
 uint32_t RootOf(std::vector<uint32_t>& groups, uint32_t pcpu) {
   while (groups[pcpu] != pcpu) pcpu = groups[pcpu] = groups[groups[pcpu]];
@@ -29,26 +34,23 @@ uint32_t RootOf(std::vector<uint32_t>& groups, uint32_t pcpu) {
 
 PcpuGroups::Window PcpuGroups::Next(const trace::OrderedStream& stream, Tsc through) {
   const Tsc begin = stream.next_tsc();
-  if (!search_) {
-    search_ = true;
-    return {std::min(through, begin + length_ * as_one_), {}};
-  }
-  const Tsc end = std::min(through, begin + length_);
-  if (FindGroups(stream, end)) {
+  if (begin < search_from_) return {std::min(through, search_from_), {}};
+  const Tsc end = std::min(through, After(begin, length_));
+  if (FindGroups(stream, end, end - begin < length_)) {
     as_one_ = 0;
     return {end, groups_};
   }
   // The search was in vain, so that it is made the more rarely.
   if (as_one_ == kMaxWindowsAsOne) length_ = std::min(length_ * 2, kMaxWindow);
   as_one_ = std::clamp(as_one_ * 2, 1U, kMaxWindowsAsOne);
-  search_ = false;
+  search_from_ = After(end, (end - begin) * as_one_);
   return {end, {}};
 }
 
-bool PcpuGroups::FindGroups(const trace::OrderedStream& stream, Tsc through) {
+bool PcpuGroups::FindGroups(const trace::OrderedStream& stream, Tsc through, bool is_cut) {
   const std::optional<trace::NamedVcpus> named = stream.FindNamedVcpus(through);
   if (!named) return false;
-  Adapt(named->bytes, stream.open_pcpus());
+  Adapt(named->bytes, stream.open_pcpus(), is_cut);
   groups_.resize(stream.pcpu_end());
   std::iota(groups_.begin(), groups_.end(), 0U);
   first_of_.clear();
@@ -73,9 +75,9 @@ size_t PcpuGroups::LargestGroup() {
   return largest;
 }
 
-void PcpuGroups::Adapt(uint64_t bytes, size_t pcpus) {
+void PcpuGroups::Adapt(uint64_t bytes, size_t pcpus, bool is_cut) {
   const uint64_t wanted = window_bytes_ * pcpus;
-  if (bytes < wanted / 2) length_ = std::min(length_ * 2, kMaxWindow);
+  if (!is_cut && bytes < wanted / 2) length_ = std::min(length_ * 2, kMaxWindow);
   if (bytes > wanted * 2) length_ = std::max(length_ / 2, Cycles{1});
 }
 

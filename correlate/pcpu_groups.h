@@ -51,18 +51,19 @@ class PcpuGroups {
   // The number of windows in a row that may be taken without a search for groups.
   static constexpr uint32_t kMaxWindowsAsOne = 64;
 
-  // Finds the groups of what comes up to `through`; returns whether they are worth it.
-  bool FindGroups(const trace::OrderedStream& stream, Tsc through);
-  // Sets the length for windows of about window_bytes_.
-  void Adapt(uint64_t bytes, size_t pcpus);
+  // Finds the groups of what comes up to `through`; returns whether they are worth it. `is_cut`: a
+  // window of length_ would have been longer.
+  bool FindGroups(const trace::OrderedStream& stream, Tsc through, bool is_cut);
+  // Sets the length for windows of about window_bytes_. O(1).
+  void Adapt(uint64_t bytes, size_t pcpus, bool is_cut);
   // Makes groups_ name each group by one pCPU; returns the number of pCPUs in the largest one.
   size_t LargestGroup();
 
   const Timeline* timeline_;
   uint64_t window_bytes_;
   Cycles length_ = Cycles{1} << 10;
-  uint32_t as_one_ = 0;           // the number of windows that the next one without a search has
-  bool search_ = true;            // whether the next window is searched for groups
+  uint32_t as_one_ = 0;           // the number of windows without a search after the last one with
+  Tsc search_from_;               // windows that begin before are not searched for groups
   std::vector<uint32_t> groups_;  // by pCPU: another one of the same group, or itself
   std::vector<uint32_t> sizes_;   // the numbers of pCPUs of the groups
   absl::flat_hash_map<uint64_t, PcpuId> first_of_;  // a pCPU of each vCPU or domain that is named

@@ -32,8 +32,8 @@ class TraceObserver : public TimelineObserver {
  public:
   // Whether OnRecord is to be called for records of the event. Asked once.
   [[nodiscard]] virtual bool Wants(trace::Event event) const = 0;
-  // Receive records, and all other items, each before `timeline` takes it, in the order
-  // trace::RecordOrder::kCrossing or in that of time.
+  // Receive records, and all other items, each before `timeline` takes it, in any
+  // trace::RecordOrder.
   virtual void OnRecord(const trace::Record& record, const Timeline& timeline) = 0;
   virtual void OnNonRecord(const trace::Item& item) = 0;
   // The items have ended. The timeline then ends what is open.

@@ -19,8 +19,11 @@ void ShowNonRecord(const TraceTakers& takers, const trace::Item& item) {
 
 }  // namespace
 
-PlacingPass::PlacingPass(const TraceTakers& takers, RecordOrder order)
-    : takers_(takers), order_(order) {
+PlacingPass::PlacingPass(const TraceTakers& takers, RecordOrder order, Cycles least_grouped)
+    : takers_(takers),
+      order_(order),
+      least_grouped_(least_grouped),
+      groups_(takers.placer.timeline()) {
   for (size_t i = 0; i < trace::kEventCount; ++i) {
     const auto event = static_cast<trace::Event>(i);
     Wanted& wanted = wanted_[i];
@@ -64,20 +67,25 @@ void PlacingPass::DeadlineHandler::TakeNonRecord(const trace::Item& item) const 
   pass.takers_.placer.Take(item);
 }
 
+void PlacingPass::TakeUpTo(trace::OrderedStream& stream, Tsc through, Handler& handler) {
+  if (order_ == RecordOrder::kTime) {
+    stream.ForEach<false, RecordOrder::kTime>(through, events_, handler);
+  } else if (order_ == RecordOrder::kCrossing || through < stream.next_tsc() + least_grouped_) {
+    stream.ForEach<false, RecordOrder::kCrossing>(through, events_, handler);
+  } else {
+    groups_.ForEach<false>(stream, through, events_, handler);
+  }
+}
+
 absl::Status PlacingPass::Run(const trace::TraceFile& trace) {
   trace::OrderedStream stream = trace.Stream();
   Handler handler{takers_};
   DeadlineHandler at_deadline{*this};
   correlate::StreamLateRecords late(stream, events_, handler);
-  takers_.placer.SetLateRecords(order_ == RecordOrder::kCrossing ? &late : nullptr);
+  takers_.placer.SetLateRecords(order_ == RecordOrder::kTime ? nullptr : &late);
   for (;;) {
     if (const Tsc due = takers_.placer.deadline(); due > Tsc{0}) {
-      const Tsc through{due.value - 1};
-      if (order_ == RecordOrder::kCrossing) {
-        stream.ForEach<false, RecordOrder::kCrossing>(through, events_, handler);
-      } else {
-        stream.ForEach<false, RecordOrder::kTime>(through, events_, handler);
-      }
+      TakeUpTo(stream, Tsc{due.value - 1}, handler);
     }
     if (takers_.observer != nullptr) XENOSCOPE_RETURN_IF_ERROR(takers_.observer->status());
     if (stream.next_tsc() == trace::OrderedStream::kEnd) break;

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "correlate/exit_samples.h"
+#include "correlate/pcpu_groups.h"
 #include "correlate/pipeline_observer.h"
 #include "correlate/placing/placer.h"
 #include "trace/cursor.h"
@@ -25,8 +26,13 @@ struct TraceTakers {
 
 class PlacingPass {
  public:
+  // A stretch of the trace before a deadline that is divided into groups of pCPUs, in cycles (about
+  // a millisecond): the search for them costs more than it saves in a shorter one.
+  static constexpr Cycles kLeastGrouped = Cycles{1} << 22;
+
   // `order` is that of the placer. An observer needs the order of time.
-  PlacingPass(const TraceTakers& takers, trace::RecordOrder order);
+  PlacingPass(const TraceTakers& takers, trace::RecordOrder order,
+              Cycles least_grouped = kLeastGrouped);
 
   // Gives the whole trace to the takers. Records that none of them wants are passed over. Errors:
   // the observer's status.
@@ -54,11 +60,17 @@ class PlacingPass {
     void TakeNonRecord(const trace::Item& item) const;
   };
 
+  // Gives the handler all that comes up to the time `through`, which is before the placer's
+  // deadline.
+  void TakeUpTo(trace::OrderedStream& stream, Tsc through, Handler& handler);
+
   TraceTakers takers_;
   trace::RecordOrder order_;
+  Cycles least_grouped_;
   std::array<Wanted, trace::kEventCount> wanted_{};
   trace::EventTargets<Wanted> events_{};  // pointers into wanted_
-  bool begun_ = false;                    // a record has been taken
+  correlate::PcpuGroups groups_;
+  bool begun_ = false;  // a record has been taken
 };
 
 }  // namespace xenoscope::profile

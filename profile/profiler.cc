@@ -324,7 +324,7 @@ absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first,
   options.threads = request_.threads;
   if (observer == nullptr && !options.by_subreason && !options.by_waiting &&
       options.threads == nullptr) {
-    options.order = trace::RecordOrder::kCrossing;
+    options.order = trace::RecordOrder::kGroups;
   }
   options.stgi = StgiOf(*request_.resolver);
   correlate::TraceObserver* const trace_observer = request_.trace_observer;

@@ -27,8 +27,8 @@ struct PlacingOptions {
   double cycles_per_transition = 1000;
   // The profile's own event comes equally often in all time of all vCPUs.
   bool uniform_in_time = true;
-  // The order in which the placer gets records. kCrossing costs less on many pCPUs, but does not
-  // agree with by_subreason, by_waiting and threads.
+  // The order in which the placer gets records. kCrossing and kGroups cost less on many pCPUs, but
+  // do not agree with by_subreason, by_waiting and threads.
   trace::RecordOrder order = trace::RecordOrder::kTime;
   bool by_subreason = false;  // contexts say what exits were about
   bool by_waiting = false;    // contexts say which vCPUs waited for the pCPU

@@ -44,8 +44,9 @@ struct Seen final : correlate::PlacingObserver {
                        context.number, context.wakeup);
   }
   void OnPlaced(const PlacedSample& placed) override {
+    const size_t cluster = clusters.try_emplace(placed.cluster, clusters.size()).first->second;
     std::string line = fmt::format("{} at {}, cluster {}:", ToString(placed.vcpu),
-                                   placed.sample->when.end.value, placed.cluster);
+                                   placed.sample->when.end.value, cluster);
     for (const correlate::Place& place : placed.places) {
       line += fmt::format(" {} p{} {}", Text(place.context), place.pcpu.value, place.weight);
     }
@@ -60,6 +61,8 @@ struct Seen final : correlate::PlacingObserver {
   }
   std::vector<std::string> lines;
   std::map<std::string, uint64_t> traced;
+  // Their numbers in the order of samples: which they have depends on the order of records.
+  std::map<uint64_t, size_t> clusters;
 };
 
 // Samples with brackets of many lengths, and instants.
@@ -106,7 +109,8 @@ Seen PlaceByPass(const trace::TraceFile& file, SampleSource& samples, RecordOrde
                  correlate::ExitSamples* of_trace = nullptr) {
   Seen seen;
   Placer placer(Options(order), samples, seen);
-  PlacingPass pass({.placer = placer, .samples = of_trace}, order);
+  // All stretches are long enough to be divided.
+  PlacingPass pass({.placer = placer, .samples = of_trace}, order, Cycles{1});
   EXPECT_TRUE(pass.Run(file).ok());
   EXPECT_TRUE(placer.Finish().ok());
   return seen;
@@ -120,7 +124,8 @@ TEST(PlacingPass, PlacesAsIfItTookEveryItemInOrder) {
     ASSERT_TRUE(file.ok()) << file.status();
     const std::vector<Sample> drawn = RandomSamples(seed, 24'000);
     const Seen expected = PlaceItemByItem(*file, drawn);
-    for (const RecordOrder order : {RecordOrder::kTime, RecordOrder::kCrossing}) {
+    for (const RecordOrder order :
+         {RecordOrder::kTime, RecordOrder::kCrossing, RecordOrder::kGroups}) {
       Samples samples(drawn);
       const Seen seen = PlaceByPass(*file, samples, order);
       EXPECT_EQ(seen.lines, expected.lines) << "seed " << seed;
@@ -141,7 +146,8 @@ TEST(PlacingPass, PlacesSamplesOfTheTraceThatItTakes) {
     std::vector<Sample> read;
     while (const Sample* sample = reader.Next()) read.push_back(*sample);
     const Seen expected = PlaceItemByItem(*file, read);
-    for (const RecordOrder order : {RecordOrder::kTime, RecordOrder::kCrossing}) {
+    for (const RecordOrder order :
+         {RecordOrder::kTime, RecordOrder::kCrossing, RecordOrder::kGroups}) {
       correlate::ExitSamples samples(trace::Vendor::kVmx);
       const Seen seen = PlaceByPass(*file, samples, order, &samples);
       EXPECT_EQ(seen.lines, expected.lines) << "seed " << seed;
