@@ -66,11 +66,14 @@ Option Option::Percent() {
   };
   option_->transform(CLI::Validator(
       [number](std::string& text) -> std::string {
-        text = number(text);
         double percent = 0;
-        if (absl::SimpleAtod(text, &percent) && percent >= 0 && percent <= 100) return "";
-        return fmt::format("'{}' is no percentage: expected a number from 0 to 100, as 2 or 2%",
-                           text);
+        const bool is_number = absl::SimpleAtod(number(text), &percent);
+        if (!is_number || !(percent >= 0 && percent <= 100)) {
+          return fmt::format("'{}' is no percentage: expected a number from 0 to 100, as 2 or 2%",
+                             text);
+        }
+        text = number(text);
+        return "";
       },
       "", "percent"));
   return ValueName("PERCENT");

@@ -76,7 +76,17 @@ absl::StatusOr<RowFilter> ParseRowFilter(const std::string& text) {
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<Dimension> dimensions,
                              ParseDimensions(text.substr(0, equals)));
   if (dimensions.size() != 1) return InvalidError("{}: expected one column", text);
-  return RowFilter{dimensions[0], absl::StrSplit(text.substr(equals + 1), ','), text};
+  RowFilter filter{dimensions[0], absl::StrSplit(text.substr(equals + 1), ','), text};
+  for (const std::string& pattern : filter.patterns) {
+    const size_t end = pattern.find('=');
+    if (end == std::string::npos || !ParseDimensions(pattern.substr(0, end)).ok()) continue;
+    return InvalidError(
+        "{}: texts after a comma are others for the same column; for rows that are also of {}, "
+        "give "
+        "--where {} beside it",
+        text, pattern, pattern);
+  }
+  return filter;
 }
 
 void AddFilterColumns(const std::vector<RowFilter>& filters, std::vector<Dimension>& by) {

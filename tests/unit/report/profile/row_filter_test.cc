@@ -144,11 +144,15 @@ TEST(RowFilter, FiltersSecondaryResult) {
 }
 
 TEST(RowFilter, RefusesInvalidFilter) {
-  for (const char* text : {"", "mode", "mode=", "=xen", "colour=red", "mode,exit=xen"}) {
+  for (const char* text :
+       {"", "mode", "mode=", "=xen", "colour=red", "mode,exit=xen", "domain=web1,exit=guest"}) {
     EXPECT_FALSE(ParseRowFilter(text).ok()) << text;
   }
   EXPECT_THAT(std::string(Message(ParseRowFilter("colour=red").status())),
               HasSubstr("choose from"));
+  EXPECT_THAT(std::string(Message(ParseRowFilter("domain=web1,mode=xen").status())),
+              HasSubstr("give --where mode=xen beside it"));
+  EXPECT_TRUE(ParseRowFilter("function=a,b=c").ok());  // no column
 }
 
 }  // namespace
