@@ -119,8 +119,7 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
   const Tsc zero = out.traced ? timeline.zero() : out.sampled.begin;
   if (out.wall_clock) page["clock"] = report::PageClock(out, zero);
   XENOSCOPE_ASSIGN_OR_RETURN(
-      page["flame"],
-      report::PageFlame(out, out.secondary, &timeline.over_time(), zero, report::kMaxPageRows));
+      page["flame"], report::PageFlame(out, out.secondary, &timeline.over_time(), zero, {}));
   if (filters.empty()) {
     XENOSCOPE_ASSIGN_OR_RETURN(const report::PageCode code, CodeOf(source, request));
     page["code"] = code.ToJson();

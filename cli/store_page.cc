@@ -120,8 +120,8 @@ absl::StatusOr<std::string> StorePage(const StoreOptions& store, const std::vect
   XENOSCOPE_RETURN_IF_ERROR(report::ApplyRowFilters(filters, columns, whole));
   SetStacks(whole);
   nlohmann::ordered_json page = report::ProfilePage(shown, whole, whole.result, write);
-  XENOSCOPE_ASSIGN_OR_RETURN(
-      page["flame"], report::PageFlame(whole, whole.result, nullptr, Tsc(), report::kMaxPageRows));
+  XENOSCOPE_ASSIGN_OR_RETURN(page["flame"],
+                             report::PageFlame(whole, whole.result, nullptr, Tsc(), {}));
   if (filters.empty()) XENOSCOPE_RETURN_IF_ERROR(AddTraces(store, domains, page));
   return report::ToPage(page);
 }

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "report/html/packed.h"
 
 namespace xenoscope::report {
 namespace {
+
+// Where all intervals are shown together that there can be: 16 of these are years.
+constexpr uint64_t kLongest = uint64_t{1} << 56U;
 
 // Reads what PutNumber wrote, from `at` on, and moves `at` behind it.
 uint64_t TakeNumber(const std::string& bytes, size_t& at) {
@@ -112,14 +116,32 @@ void TrackLimit::Add(IntervalTrack& track, uint32_t code, TrackPart part, uint64
   entries_ -= track.entries();
   track.Add(code, part, begin, length, together_);
   entries_ += track.entries();
-  if (entries_ > most_) Thin(all);
+  if (entries_ > most_) Thin(most_, all);
 }
 
-void TrackLimit::Thin(ForEachTrack all) {
+absl::StatusOr<PackedTracks> TrackLimit::Pack(ForEachTrack all) {
+  for (;;) {
+    PackedTracks tracks;
+    std::string bytes;
+    size_t entries = 0;
+    all([&](IntervalTrack& track) {
+      const std::string& own = track.Finish();
+      tracks.bytes.push_back(own.size());
+      bytes += own;
+      entries += track.entries();
+    });
+    XENOSCOPE_ASSIGN_OR_RETURN(tracks.packed, Packed(bytes));
+    if (tracks.packed.size() <= most_bytes_ || together_.below >= kLongest) return tracks;
+    entries_ = entries;
+    Thin(entries, all);
+  }
+}
+
+void TrackLimit::Thin(size_t most, ForEachTrack all) {
   // From a fraction of a microsecond on, in small steps: intervals of one kind have similar
-  // lengths. It ends: tracks of one entry each are far below.
+  // lengths.
   together_.below = std::max<uint64_t>(together_.below, 512);
-  while (entries_ > most_ / 4 * 3) {
+  while (entries_ > most / 4 * 3 && together_.below < kLongest) {
     together_.below += together_.below / 4;
     entries_ = 0;
     all([this](IntervalTrack& track) {

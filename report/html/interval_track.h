@@ -7,8 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
 
 namespace xenoscope::report {
 
@@ -61,6 +63,12 @@ class IntervalTrack {
   Entry open_;        // short intervals that the next one may join; none if its count is 0
 };
 
+// Tracks as the page has them.
+struct PackedTracks {
+  std::string packed;         // the entries of all tracks: Packed()
+  std::vector<size_t> bytes;  // of each track, before they were packed
+};
+
 // Keeps the entries of several tracks together below a maximum: beyond it, more of the short
 // intervals are shown together.
 class TrackLimit {
@@ -68,17 +76,26 @@ class TrackLimit {
   // Calls its argument for each of the tracks.
   using ForEachTrack = absl::FunctionRef<void(absl::FunctionRef<void(IntervalTrack&)>)>;
 
-  explicit TrackLimit(size_t most) : most_(most) {}
+  // At most `most` entries, and `most_bytes` bytes of them in the page.
+  TrackLimit(size_t most, size_t most_bytes) : most_(most), most_bytes_(most_bytes) {}
 
   // Adds the interval to the track, which is one of `all`: see IntervalTrack::Add.
   void Add(IntervalTrack& track, uint32_t code, TrackPart part, uint64_t begin, uint64_t length,
            ForEachTrack all);
+  // Returns the tracks, after the last interval. How many bytes an entry takes is known only now:
+  // those of a busy host have times that compress badly. O(entries) for each time that there are
+  // too many bytes. Errors: Internal when zlib fails.
+  absl::StatusOr<PackedTracks> Pack(ForEachTrack all);
+  // Intervals shorter than this were shown together. After Pack it is that of its tracks.
   [[nodiscard]] uint64_t together_below() const { return together_.below; }
 
  private:
-  void Thin(ForEachTrack all);
+  // Shows more intervals together until there are at most three quarters of `most` entries, or
+  // all are together.
+  void Thin(size_t most, ForEachTrack all);
 
   size_t most_;
+  size_t most_bytes_;
   size_t entries_ = 0;
   ShortIntervals together_;
 };

@@ -2,13 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "report/html/packed.h"
 #include "report/html/web_page.h"
 #include "report/profile/check_notes.h"
 #include "report/profile/column_help.h"
@@ -73,6 +79,38 @@ ordered_json PageDomains(const ProfileReport& report, const correlate::ProfileRe
   return out;
 }
 
+// Rows of the report that the page has, in bytes of JSON: hosts with hundreds of domains have tens
+// of thousands of rows that nobody reads. All are in --format json.
+constexpr size_t kMaxRowBytes = 1'500'000;
+
+// Removes the rows with the smallest shares, if there are too many, and says how many they were.
+void LimitRows(ordered_json& page) {
+  ordered_json& rows = page["report"]["rows"];
+  std::vector<size_t> largest(rows.size());
+  std::iota(largest.begin(), largest.end(), size_t{0});
+  std::ranges::stable_sort(largest, std::ranges::greater(),
+                           [&rows](size_t i) { return rows[i]["share"].get<double>(); });
+  size_t bytes = 0;
+  size_t kept = 0;
+  while (kept < largest.size() && bytes <= kMaxRowBytes)
+    bytes += rows[largest[kept++]].dump().size();
+  if (kept == rows.size()) return;
+  RowTotals left_out;
+  for (const size_t i : std::span(largest).subspan(kept)) {
+    left_out.samples += rows[i]["samples"].get<double>();
+    left_out.share += rows[i]["share"].get<double>();
+  }
+  const size_t all = rows.size();
+  largest.resize(kept);
+  std::ranges::sort(largest);
+  ordered_json list = ordered_json::array();
+  for (const size_t i : largest) list.push_back(std::move(rows[i]));
+  rows = std::move(list);
+  // Last: a new key moves the values of the others.
+  page["rows_left_out"] = {
+      {"rows", all - kept}, {"samples", Rounded(left_out.samples)}, {"share", left_out.share}};
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ToPage(const ordered_json& data) {
@@ -115,6 +153,7 @@ ordered_json ProfilePage(const ProfileReport& shown, const ProfileReport& of_fla
   page["seconds"] = shown.clock.Seconds(shown.sampled.Length());
   page["is_time"] = shown.is_time;
   page["report"] = ProfileJson(shown, options.selection);
+  LimitRows(page);
   page["notes"] = PageNotes(shown);
   page["domains"] = PageDomains(of_flame, flame);
   return page;

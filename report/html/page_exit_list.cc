@@ -47,10 +47,8 @@ uint32_t PageExitList::LengthKey(Exits& exits, uint32_t step) {
   const auto known =
       std::ranges::find(exits.length_keys, step, &std::pair<uint32_t, uint32_t>::first);
   if (known != exits.length_keys.end()) return known->second;
-  const auto key = static_cast<uint32_t>(length_steps_.size());
-  length_steps_.emplace_back(exits.number, step);
-  exits.length_keys.emplace_back(step, key);
-  return key;
+  exits.length_keys.emplace_back(step, all_length_keys_);
+  return all_length_keys_++;
 }
 
 void PageExitList::AddLength(Exits& exits, Tsc begin, Cycles length) {
@@ -59,7 +57,6 @@ void PageExitList::AddLength(Exits& exits, Tsc begin, Cycles length) {
   lengths_.Add(LengthKey(exits, LengthStep(length)), {shown, shown}, 1);
   ++exits.count;
   exits.lengths.Add(length, 1);
-  ++exits.octaves.at(Octave(length));
 }
 
 void PageExitList::AddTime(const Segment& segment, TscRange shown) {
@@ -112,8 +109,7 @@ ordered_json PageExitList::ExitJson(const Exits& exits) const {
                     {"at_most", key.cause == Cause::kMark},
                     {"p5", exits.lengths.Percentile(0.05)},
                     {"p50", exits.lengths.Percentile(0.5)},
-                    {"p95", exits.lengths.Percentile(0.95)},
-                    {"octaves", exits.octaves}};
+                    {"p95", exits.lengths.Percentile(0.95)}};
   if (!exits.parts.empty()) {
     ExitSums sums;
     for (uint32_t number = 0; number < exits.parts.size(); ++number) {
@@ -139,8 +135,6 @@ absl::StatusOr<ordered_json> PageExitList::ToJson(Tsc zero) const {
   std::ranges::sort(sorted, [](const Exits* a, const Exits* b) {
     return a->cycles != b->cycles ? a->cycles > b->cycles : a->key < b->key;
   });
-  std::vector<uint32_t> places(sorted.size());  // by number
-  for (uint32_t i = 0; i < sorted.size(); ++i) places[sorted[i]->number] = i;
   const auto in_order = [&](const correlate::BinnedSums& sums) {
     auto by_number = sums.ByKey(exits_.size());
     OverTime of{.width = sums.width()};
@@ -151,10 +145,22 @@ absl::StatusOr<ordered_json> PageExitList::ToJson(Tsc zero) const {
   ordered_json out;
   XENOSCOPE_ASSIGN_OR_RETURN(out["counts"], OverTimeJson(in_order(counts_), zero, 1));
   XENOSCOPE_ASSIGN_OR_RETURN(out["cycles"], OverTimeJson(in_order(cycles_), zero, 1));
-  const OverTime lengths{.width = lengths_.width(), .things = lengths_.ByKey(length_steps_.size())};
+  auto by_key = lengths_.ByKey(all_length_keys_);
+  OverTime lengths{.width = lengths_.width()};
+  std::string steps;
+  for (const Exits* exits : sorted) {
+    auto keys = exits->length_keys;
+    std::ranges::sort(keys);
+    PutNumber(keys.size(), steps);
+    uint32_t before = 0;
+    for (const auto& [step, key] : keys) {
+      PutNumber(step - before, steps);
+      before = step;
+      lengths.things.push_back(std::move(by_key[key]));
+    }
+  }
   XENOSCOPE_ASSIGN_OR_RETURN(out["lengths"], OverTimeJson(lengths, zero, 1));
-  ordered_json& steps = out["length_steps"] = ordered_json::array();
-  for (const auto& [number, step] : length_steps_) steps.push_back({places[number], step});
+  XENOSCOPE_ASSIGN_OR_RETURN(out["length_steps"], Packed(steps));
   ordered_json& list = out["list"] = ordered_json::array();
   for (const Exits* exits : sorted) list.push_back(ExitJson(*exits));
   return out;

@@ -2,7 +2,6 @@
 // took, and when. Memory is bounded by the kinds of exits and BinnedSums.
 #pragma once
 
-#include <array>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -46,8 +45,8 @@ class PageExitList {
   void EndRun(uint32_t vcpu_index, Tsc at);
 
   // Returns `list` by domain and reason, those with most cycles first; `counts`, `cycles` and
-  // `lengths` of them over time, and `length_steps`: for each thing of `lengths` its exit and its
-  // step (report/html/web/src/data.ts). Errors: Internal when zlib fails.
+  // `lengths` of them over time, and `length_steps`: of what the things of `lengths` are
+  // (docs/schemas/page.schema.json). Errors: Internal when zlib fails.
   [[nodiscard]] absl::StatusOr<nlohmann::ordered_json> ToJson(Tsc zero) const;
 
  private:
@@ -72,7 +71,6 @@ class PageExitList {
     uint64_t count = 0;
     uint64_t cycles = 0;
     Sketch lengths{};
-    std::array<uint64_t, 64> octaves{};
     // The keys in lengths_ of the steps that exits had. They are few.
     std::vector<std::pair<uint32_t, uint32_t>> length_keys{};
     std::vector<Sum> parts{};  // of kMark: by the number of the hypercall or trap
@@ -96,9 +94,8 @@ class PageExitList {
   std::vector<OpenMark> open_;  // by VcpuTrack::index
   correlate::BinnedSums counts_;
   correlate::BinnedSums cycles_;
-  // The number of exits by their number and step.
-  std::vector<std::pair<uint32_t, uint32_t>> length_steps_;
-  correlate::BinnedSums lengths_;  // by the place in length_steps_
+  uint32_t all_length_keys_ = 0;
+  correlate::BinnedSums lengths_;  // by Exits::length_keys
 };
 
 }  // namespace xenoscope::report

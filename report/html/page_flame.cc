@@ -150,19 +150,10 @@ class RowTimes {
   absl::flat_hash_map<PageOverTime::Key, double> samples_;
 };
 
-}  // namespace
-
-std::vector<Dimension> PageColumns(const std::vector<Dimension>& by) {
-  std::vector<Dimension> columns(kColumns.begin(), kColumns.end());
-  std::ranges::copy_if(kOfReport, std::back_inserter(columns), [&](Dimension dimension) {
-    return std::ranges::find(by, dimension) != by.end();
-  });
-  return columns;
-}
-
-absl::StatusOr<ordered_json> PageFlame(const ProfileReport& report,
-                                       const correlate::ProfileResult& flame,
-                                       const PageOverTime* over_time, Tsc zero, size_t max) {
+// Returns the page's flame graph with at most `max` rows that are not folded.
+absl::StatusOr<ordered_json> FlameOf(const ProfileReport& report,
+                                     const correlate::ProfileResult& flame,
+                                     const PageOverTime* over_time, Tsc zero, size_t max) {
   StringInterner texts;
   NamedStacks stacks;
   std::vector<uint64_t> stack_of;
@@ -236,6 +227,26 @@ absl::StatusOr<ordered_json> PageFlame(const ProfileReport& report,
   row_times.width = over_time->width();
   XENOSCOPE_ASSIGN_OR_RETURN(json["over_time"], OverTimeJson(row_times, zero, kSampleUnit));
   return json;
+}
+
+}  // namespace
+
+std::vector<Dimension> PageColumns(const std::vector<Dimension>& by) {
+  std::vector<Dimension> columns(kColumns.begin(), kColumns.end());
+  std::ranges::copy_if(kOfReport, std::back_inserter(columns), [&](Dimension dimension) {
+    return std::ranges::find(by, dimension) != by.end();
+  });
+  return columns;
+}
+
+absl::StatusOr<ordered_json> PageFlame(const ProfileReport& report,
+                                       const correlate::ProfileResult& flame,
+                                       const PageOverTime* over_time, Tsc zero,
+                                       PageFlameLimit limit) {
+  for (size_t rows = limit.rows;; rows /= 2) {
+    XENOSCOPE_ASSIGN_OR_RETURN(ordered_json page, FlameOf(report, flame, over_time, zero, rows));
+    if (rows <= 1 || page.dump().size() <= limit.bytes) return page;
+  }
 }
 
 }  // namespace xenoscope::report

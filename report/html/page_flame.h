@@ -14,21 +14,25 @@
 
 namespace xenoscope::report {
 
-// The most rows of a page; the smallest ones beyond it are summed up.
-inline constexpr size_t kMaxPageRows = 15'000;
+// The most that a page has; the smallest rows beyond it are summed up.
+struct PageFlameLimit {
+  size_t rows = 15'000;
+  size_t bytes = 2'500'000;  // as JSON: call chains of many different functions take most
+};
 
 // Returns the columns that the page of a report by these can group by, beside the subreason, which
 // is in stacks. The profile must be by them.
 std::vector<correlate::Dimension> PageColumns(const std::vector<correlate::Dimension>& by);
 
-// Returns the rows of that profile, for report/html/web/src/data.ts. The `max` largest rows have
-// all columns, `max` of the others have lines, `max` of the others have functions; all others are
-// summed by domain, vCPU, mode and exit. O(n log n).
+// Returns the rows of that profile, for report/html/web/src/data.ts. The `limit.rows` largest rows
+// have all columns, as many of the others have lines, as many of the others have functions; all
+// others are summed by domain, vCPU, mode and exit. There are fewer where they take too many bytes.
+// O(n log n).
 // Each row has its samples over time, counted from `zero`; null: they have no times. Errors:
 // Internal when zlib fails.
 absl::StatusOr<nlohmann::ordered_json> PageFlame(const ProfileReport& report,
                                                  const correlate::ProfileResult& flame,
                                                  const PageOverTime* over_time, Tsc zero,
-                                                 size_t max);
+                                                 PageFlameLimit limit);
 
 }  // namespace xenoscope::report

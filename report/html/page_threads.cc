@@ -111,13 +111,10 @@ std::vector<PageThreads::ThreadRef> PageThreads::OnVcpus() const {
 
 absl::StatusOr<ordered_json> PageThreads::ToJson(
     const std::function<std::string(DomainId)>& label) {
-  std::string bytes;
-  ordered_json sizes = ordered_json::array();
+  std::vector<IntervalTrack*> tracks;  // of the page
   const auto put = [&](Row& row) {
     Close(row);
-    const std::string& own = row.track.Finish();
-    sizes.push_back(own.size());
-    bytes += own;
+    tracks.push_back(&row.track);
   };
   ordered_json vcpus = ordered_json::array();
   for (Domain& domain : domains_) {
@@ -146,13 +143,16 @@ absl::StatusOr<ordered_json> PageThreads::ToJson(
                     {"tid", described.tid}});
     put(domains_[domain].threads[thread]);
   }
+  XENOSCOPE_ASSIGN_OR_RETURN(PackedTracks packed, limit_.Pack([&](auto visit) {
+    for (IntervalTrack* track : tracks) visit(*track);
+  }));
   ordered_json out{{"list", std::move(list)},
                    {"left_out", all - longest.size()},
                    {"vcpus", std::move(vcpus)},
                    {"numbers", std::move(numbers)},
                    {"together_below", limit_.together_below()},
-                   {"interval_bytes", std::move(sizes)}};
-  XENOSCOPE_ASSIGN_OR_RETURN(out["intervals"], Packed(bytes));
+                   {"interval_bytes", std::move(packed.bytes)},
+                   {"intervals", std::move(packed.packed)}};
   return out;
 }
 

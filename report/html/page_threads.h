@@ -25,6 +25,7 @@ class PageThreads final : public guests::ThreadObserver {
  public:
   // Intervals in the page; beyond it short ones are shown together.
   static constexpr size_t kMaxIntervals = 500'000;
+  static constexpr size_t kMaxIntervalBytes = 1'200'000;
   // Threads in the page: those that were on vCPUs longest.
   static constexpr size_t kMaxThreads = 2000;
 
@@ -69,7 +70,7 @@ class PageThreads final : public guests::ThreadObserver {
 
   TscRange shown_;
   std::vector<Domain> domains_;
-  TrackLimit limit_{kMaxIntervals};
+  TrackLimit limit_{kMaxIntervals, kMaxIntervalBytes};
   absl::flat_hash_map<uint64_t, uint32_t> numbers_;  // by domain and thread
 };
 

@@ -326,17 +326,12 @@ std::string PageTimeline::BinsOf(const std::vector<PcpuBin>& pcpu, size_t bins,
 
 absl::Status PageTimeline::AddIntervals(const std::vector<uint32_t>& known,
                                         const std::vector<uint32_t>& numbers, ordered_json& out) {
-  std::string bytes;
-  ordered_json sizes = ordered_json::array();
-  ForEachTrack(known, [&](IntervalTrack& track) {
-    const std::string& own = track.Finish();
-    sizes.push_back(own.size());
-    bytes += own;
-  });
+  XENOSCOPE_ASSIGN_OR_RETURN(PackedTracks tracks,
+                             limit_.Pack([&](auto visit) { ForEachTrack(known, visit); }));
   ordered_json kinds = ordered_json::array();
   for (const auto& [kind, number] : run_kinds_) kinds[number] = kind;
-  XENOSCOPE_ASSIGN_OR_RETURN(out["intervals"], Packed(bytes));
-  out["interval_bytes"] = std::move(sizes);
+  out["intervals"] = std::move(tracks.packed);
+  out["interval_bytes"] = std::move(tracks.bytes);
   out["together_below"] = limit_.together_below();
   out["run_kinds"] = std::move(kinds);
   out["segment_kinds"] = segment_names_.all();

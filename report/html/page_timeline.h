@@ -69,6 +69,7 @@ class PageTimeline final : public correlate::PipelineObserver {
 
   // Maximum of entries of each list. Longer lists are thinned, or no longer extended.
   static constexpr size_t kMaxIntervals = 1'000'000;
+  static constexpr size_t kMaxIntervalBytes = 2'500'000;
   static constexpr size_t kMaxSamples = 20'000;
   static constexpr size_t kBins = 8192;
   static constexpr size_t kMaxBinBytes = 2'000'000;  // bytes of all tracks in the page
@@ -157,7 +158,7 @@ class PageTimeline final : public correlate::PipelineObserver {
   absl::flat_hash_map<std::array<uint32_t, 4>, uint32_t> run_kinds_;
   absl::flat_hash_map<std::array<uint32_t, 3>, uint32_t> segment_kinds_;
   StringInterner segment_names_;
-  TrackLimit limit_{kMaxIntervals};
+  TrackLimit limit_{kMaxIntervals, kMaxIntervalBytes};
   std::vector<int64_t> samples_;
   std::vector<Bracket> brackets_;  // by vCPU
   uint64_t kept_samples_ = 1;      // one of so many

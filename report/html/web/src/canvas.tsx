@@ -6,7 +6,15 @@ export interface Size {
   width: number;
   height: number;
 }
-export type Draw = (context: CanvasRenderingContext2D, size: Size) => void;
+/** The part of a picture that can be seen, and a little more, from its top. */
+export interface InView {
+  top: number;
+  bottom: number;
+}
+export type Draw = (context: CanvasRenderingContext2D, size: Size, view: InView) => void;
+
+/** Pixels above and below the window that are drawn, so that not each step of scrolling draws again. */
+const BEYOND = 600;
 
 /** The value of a colour of the theme: a custom property of style.css. */
 export function colour(name: string): string {
@@ -17,6 +25,12 @@ export function colour(name: string): string {
 export function pointIn(event: MouseEvent): [x: number, y: number] {
   const box = (event.currentTarget as Element).getBoundingClientRect();
   return [event.clientX - box.left, event.clientY - box.top];
+}
+
+/** The part of the canvas that is in the window. */
+function seen(canvas: HTMLCanvasElement, height: number): InView {
+  const { top } = canvas.getBoundingClientRect();
+  return { top: Math.max(-top, 0), bottom: Math.min(innerHeight - top, height) };
 }
 
 type Props = Omit<CanvasHTMLAttributes<HTMLCanvasElement>, "label" | "ref"> & {
@@ -33,6 +47,7 @@ export function Canvas({ height, label, draw, attach, ...attributes }: Props): J
   const latest = useRef<() => void>(() => undefined);
   const due = useRef(0);
   const drawn = useRef(0); // its width
+  const drawnView = useRef<InView>({ top: 0, bottom: 0 });
   const redraw = (): void => {
     cancelAnimationFrame(due.current);
     due.current = requestAnimationFrame(() => latest.current());
@@ -44,12 +59,25 @@ export function Canvas({ height, label, draw, attach, ...attributes }: Props): J
     if (canvas === null || width === 0 || context === null) return;
     drawn.current = width;
     const scale = devicePixelRatio || 1;
-    canvas.width = Math.round(width * scale);
-    canvas.height = Math.round(height * scale);
+    const [pixels, lines] = [Math.round(width * scale), Math.round(height * scale)];
+    // A new size takes new memory, which is as slow as the drawing.
+    if (canvas.width !== pixels) canvas.width = pixels;
+    if (canvas.height !== lines) canvas.height = lines;
     context.setTransform(scale, 0, 0, scale, 0, 0);
     context.clearRect(0, 0, width, height);
-    draw(context, { width, height });
+    const { top, bottom } = seen(canvas, height);
+    drawnView.current = { top: Math.max(top - BEYOND, 0), bottom: Math.min(bottom + BEYOND, height) };
+    draw(context, { width, height }, drawnView.current);
   };
+  /** Draws what has come into view. */
+  const follow = (): void => {
+    const canvas = place.current;
+    if (canvas === null) return;
+    const { top, bottom } = seen(canvas, height);
+    if (top < bottom && (top < drawnView.current.top || bottom > drawnView.current.bottom)) redraw();
+  };
+  const latestFollow = useRef(follow);
+  latestFollow.current = follow;
   useLayoutEffect(() => {
     const canvas = place.current;
     if (canvas === null) return undefined;
@@ -58,10 +86,15 @@ export function Canvas({ height, label, draw, attach, ...attributes }: Props): J
       if (canvas.clientWidth !== drawn.current) redraw();
     });
     observer.observe(canvas);
+    const scrolled = (): void => latestFollow.current();
     document.addEventListener("theme", redraw);
+    document.addEventListener("scroll", scrolled, { capture: true, passive: true });
+    addEventListener("resize", scrolled);
     return () => {
       observer.disconnect();
       document.removeEventListener("theme", redraw);
+      document.removeEventListener("scroll", scrolled, { capture: true });
+      removeEventListener("resize", scrolled);
       cancelAnimationFrame(due.current);
     };
   }, []);

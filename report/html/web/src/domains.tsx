@@ -34,7 +34,7 @@ function rowsOf(figures: Figures, range: Selection["range"]): Row[] {
   const { page, activity, exitCounts, length } = figures;
   const [from, to] = range ?? [0, length];
   const seconds = (to - from) / (page.report?.cpu_hz ?? 1e9) || 1;
-  const parts = exitCounts?.partsIn(from, to);
+  const parts = range === undefined ? undefined : exitCounts?.partsIn(from, to);
   const exits = new Map<string, number>();
   (page.exits ?? []).forEach((exit, i) => {
     if (exit.at_most) return;

@@ -1,5 +1,6 @@
 // VM exits, added up by any columns of theirs.
 import type { Exit } from "./data";
+import type { Lengths } from "./lengths";
 
 /** The exits that are the same in the columns of the view. */
 export interface ExitRow {
@@ -11,7 +12,7 @@ export interface ExitRow {
   /** The exits of which it is; of an exit that is divided, all of it. */
   exits: Exit[];
   /** How long they took; undefined where that is not known of a part of an exit. */
-  lengths?: Pick<Exit, "p5" | "p50" | "p95" | "octaves"> & { isSum: boolean };
+  lengths?: Lengths & { isSum: boolean };
 }
 
 /** The length below which the part `p` of the exits is, evenly spread over the logarithm in an octave. */
@@ -21,9 +22,9 @@ function percentile(octaves: number[], p: number): number {
   return i < 0 ? 0 : 2 ** (i + 1 + left / octaves[i]);
 }
 
-function together(one: ExitRow["lengths"], exit: Exit): ExitRow["lengths"] {
-  if (one === undefined) return { ...exit, isSum: false };
-  const octaves = one.octaves.map((n, i) => n + (exit.octaves[i] ?? 0));
+function together(one: ExitRow["lengths"], other: Lengths): ExitRow["lengths"] {
+  if (one === undefined) return { ...other, isSum: false };
+  const octaves = one.octaves.map((n, i) => n + (other.octaves[i] ?? 0));
   const [p5, p50, p95] = [0.05, 0.5, 0.95].map((p) => percentile(octaves, p));
   return { p5, p50, p95, octaves, isSum: true };
 }
@@ -40,7 +41,7 @@ function partsOf(exit: Exit): { subreason: string; count: number; cycles: number
   }));
 }
 
-export function exitRows(exits: Exit[], by: string[]): ExitRow[] {
+export function exitRows(exits: Exit[], by: string[], lengthsOf: (exit: Exit) => Lengths | undefined): ExitRow[] {
   const rows = new Map<string, ExitRow>();
   const add = (words: string[], exit: Exit, figures: { count: number; cycles: number }): ExitRow => {
     const key = words.join("\u0000");
@@ -59,7 +60,8 @@ export function exitRows(exits: Exit[], by: string[]): ExitRow[] {
       for (const part of partsOf(exit)) add(wordsOf(part.subreason), exit, part);
     } else {
       const row = add(wordsOf(""), exit, exit);
-      row.lengths = together(row.lengths, exit);
+      const lengths = lengthsOf(exit);
+      if (lengths !== undefined) row.lengths = together(row.lengths, lengths);
     }
   }
   return [...rows.values()];

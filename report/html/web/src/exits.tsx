@@ -14,7 +14,7 @@ import type { RowFilter } from "./rows";
 import { State, ViewProps, changed } from "./view";
 
 /** Rows that are drawn at first: hosts with hundreds of domains have more. */
-const MOST_ROWS = 100;
+const MOST_ROWS = 50;
 
 const FIRST = ["domain", "exit"];
 const NUMBERS = ["count", "cycles", "share", "each", "p5", "p50", "p95"] as const;
@@ -106,9 +106,9 @@ export function ExitsView({ page, exits, lengths, drillDown, query, remember }: 
     if (wanted !== undefined) place.current?.querySelector(".chosen")?.scrollIntoView({ block: "nearest" });
   }, [wanted]);
 
+  const range = page.selection?.range;
   // Parts of exits have no lengths of their own; percentiles of a range are made of counts by length.
   const hasLengths = !by.includes("subreason");
-  const isPart = page.selection?.range !== undefined;
   const figures: readonly Figure[] = hasLengths ? NUMBERS : NUMBERS.slice(0, 4);
   const allCycles = exits.reduce((sum, exit) => sum + (exit.at_most ? 0 : exit.cycles), 0);
   function text(row: ExitRow, key: Figure): string {
@@ -116,11 +116,13 @@ export function ExitsView({ page, exits, lengths, drillDown, query, remember }: 
     if (Number.isNaN(value)) return "–";
     if (key === "count") return count(Math.round(value));
     if (key === "share") return percent(value);
-    const isAbout = key.startsWith("p") && (isPart || row.lengths?.isSum === true);
+    const isAbout = key.startsWith("p") && (range !== undefined || row.lengths?.isSum === true);
     return (row.isBound ? "≤ " : isAbout ? "~" : "") + (inCycles ? short(value) : time(value / hz));
   }
   const words = query.get("find") ?? "";
-  const rows = exitRows(exits, by).filter((row) => row.words.join(" ").toLowerCase().includes(words.toLowerCase()));
+  const rows = exitRows(exits, by, (exit) =>
+    range === undefined ? lengths?.whole(exit) : lengths?.within(exit, ...range),
+  ).filter((row) => row.words.join(" ").toLowerCase().includes(words.toLowerCase()));
   const column = by.indexOf(sort);
   rows.sort((a, b) => {
     // Bounds are no times to be compared with times.

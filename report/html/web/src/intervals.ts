@@ -16,6 +16,29 @@ export interface Intervals {
   several: Map<number, { count: number; parts: number[] }>;
 }
 
+/** The entries of a row, which are read when they are first asked for: most rows of a wide host are not in view. */
+export function lazyIntervals(bytes: () => Uint8Array): Intervals {
+  let made: Intervals | undefined;
+  const read = (): Intervals => (made ??= readIntervals(bytes()));
+  return {
+    get begin() {
+      return read().begin;
+    },
+    get end() {
+      return read().end;
+    },
+    get code() {
+      return read().code;
+    },
+    get part() {
+      return read().part;
+    },
+    get several() {
+      return read().several;
+    },
+  };
+}
+
 export function readIntervals(bytes: Uint8Array): Intervals {
   const numbers = new Numbers(bytes);
   const begin: number[] = [];

@@ -2,33 +2,44 @@
 import { OverTime } from "./data";
 import { Numbers, unpack } from "./packed";
 
-export class Sums {
+interface Entries {
   /** The entries of the key k are those from first[k] to first[k + 1]. */
-  private readonly first: Uint32Array;
-  private readonly bin: Uint32Array;
-  private readonly amount: Float64Array;
+  first: Uint32Array;
+  bin: Uint32Array;
+  amount: Float64Array;
+}
 
-  constructor(private readonly of: OverTime) {
-    const numbers = new Numbers(unpack(of.packed));
-    const first: number[] = [0];
-    const bin: number[] = [];
-    const amount: number[] = [];
-    while (numbers.more) {
-      let at = 0;
-      for (let n = numbers.next(); n > 0; n--) {
-        at += numbers.next();
-        bin.push(at);
-        amount.push(numbers.next() * of.unit);
-      }
-      first.push(bin.length);
+function read(of: OverTime): Entries {
+  const bytes = unpack(of.packed);
+  const numbers = new Numbers(bytes);
+  // A key and an entry have at least one number and two, a number at least one byte.
+  const first = new Uint32Array(bytes.length + 1);
+  const bin = new Uint32Array(bytes.length / 2);
+  const amount = new Float64Array(bytes.length / 2);
+  let [keys, entries] = [0, 0];
+  while (numbers.more) {
+    let at = 0;
+    for (let n = numbers.next(); n > 0; n--) {
+      at += numbers.next();
+      bin[entries] = at;
+      amount[entries++] = numbers.next() * of.unit;
     }
-    this.first = Uint32Array.from(first);
-    this.bin = Uint32Array.from(bin);
-    this.amount = Float64Array.from(amount);
+    first[++keys] = entries;
   }
+  return { first: first.slice(0, keys + 1), bin: bin.slice(0, entries), amount: amount.slice(0, entries) };
+}
 
+export class Sums {
+  /** Read when they are first asked for: most are of no use before a range is selected. */
+  private made: Entries | undefined;
+
+  constructor(private readonly of: OverTime) {}
+
+  private get entries(): Entries {
+    return (this.made ??= read(this.of));
+  }
   get keys(): number {
-    return this.first.length - 1;
+    return this.entries.first.length - 1;
   }
   get bins(): number {
     return this.of.bins;
@@ -42,7 +53,8 @@ export class Sums {
   }
   /** Calls `each` for all entries of a key. */
   forEach(key: number, each: (bin: number, amount: number) => void): void {
-    for (let i = this.first[key]; i < (this.first[key + 1] ?? 0); i++) each(this.bin[i], this.amount[i]);
+    const { first, bin, amount } = this.entries;
+    for (let i = first[key]; i < (first[key + 1] ?? 0); i++) each(bin[i], amount[i]);
   }
   /** The part of a bin that is in [from, to). */
   private partOf(bin: number, from: number, to: number): number {
@@ -58,14 +70,14 @@ export class Sums {
   /** By key: the part of its amount that is in [from, to). Of a key without any, 0. */
   partsIn(from: number, to: number): Float64Array {
     const weights = Float64Array.from({ length: this.bins }, (_, bin) => this.partOf(bin, from, to));
+    const { first, bin, amount } = this.entries;
     const parts = new Float64Array(this.keys);
-    for (let key = 0; key < this.keys; key++) {
-      let all = 0;
-      let inside = 0;
-      this.forEach(key, (bin, amount) => {
-        all += amount;
-        inside += amount * weights[bin];
-      });
+    for (let key = 0; key < parts.length; key++) {
+      let [all, inside] = [0, 0];
+      for (let i = first[key]; i < first[key + 1]; i++) {
+        all += amount[i];
+        inside += amount[i] * weights[bin[i]];
+      }
       parts[key] = all > 0 ? inside / all : 0;
     }
     return parts;

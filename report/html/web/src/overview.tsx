@@ -7,7 +7,7 @@ import { Legend, NameCell, Whisker, choosable } from "./parts";
 import type { RowFilter } from "./rows";
 
 /** Rows of a table of domains or exits: hosts with hundreds of domains have more. */
-const MOST_ROWS = 100;
+const MOST_ROWS = 40;
 
 const UNPLACED_REASONS: Record<string, string> = {
   outside_trace: "outside the trace",

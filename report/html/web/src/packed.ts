@@ -28,8 +28,11 @@ export class Numbers {
     return this.at < this.bytes.length;
   }
   next(): number {
-    let value = 0;
-    for (let scale = 1; ; scale *= 128) {
+    // Most numbers have one byte.
+    const first = this.bytes[this.at++] ?? 0;
+    if (first < 128) return first;
+    let value = first & 127;
+    for (let scale = 128; ; scale *= 128) {
       const byte = this.bytes[this.at++] ?? 0;
       value += (byte & 127) * scale;
       if (byte < 128) return value;

@@ -31,6 +31,7 @@ export class Figures {
   readonly activity?: Activity;
   /** All of the time, in cycles of the page. */
   readonly length: number;
+  private latest: { key: string; page: Page } | undefined;
 
   constructor(readonly page: Page) {
     const { flame, timeline } = page;
@@ -51,8 +52,15 @@ export class Figures {
 
   /** The page as a recording of the selection alone would give it, but for what is said to be of the whole. */
   select(selection: Selection): Page {
+    if (isAll(selection)) return this.page;
+    // The list of domains and the views ask for the same.
+    const key = JSON.stringify([selection.range, selection.domain]);
+    if (this.latest?.key !== key) this.latest = { key, page: this.compute(selection) };
+    return this.latest.page;
+  }
+
+  private compute(selection: Selection): Page {
     const { page } = this;
-    if (isAll(selection)) return page;
     const flame = page.flame === undefined ? undefined : this.flameOf(page.flame, selection);
     const domains = flame === undefined ? page.domains : this.domainsOf(flame, selection);
     const report =
@@ -110,6 +118,13 @@ export class Figures {
     const [at, modeAt] = ["domain", "mode"].map((column) => flame.columns.indexOf(column));
     const weight = page.is_time ? cycles : samples;
     const whole = flame.rows.reduce((sum, row) => sum + row[weight], 0) || 1;
+    const n = flame.rows.reduce((all, row) => all + row[samples], 0) || 1;
+    const rowsOf = new Map<string, number[][]>();
+    for (const row of flame.rows) {
+      const own = rowsOf.get(flame.strings[row[at]]);
+      if (own === undefined) rowsOf.set(flame.strings[row[at]], [row]);
+      else own.push(row);
+    }
     const [from, to] = range ?? [0, this.length];
     const ran = (name: string): number => {
       const spent = activity?.within(name, from, to) ?? [];
@@ -118,7 +133,7 @@ export class Figures {
     const wanted = (page.domains ?? []).filter(({ name }) => domain === undefined || name === domain);
     const allRan = wanted.reduce((sum, { name }) => sum + ran(name), 0);
     return wanted.map((each) => {
-      const rows = flame.rows.filter((row) => flame.strings[row[at]] === each.name);
+      const rows = rowsOf.get(each.name) ?? [];
       const modes: Record<string, number> = {};
       for (const row of rows) {
         const mode = flame.strings[row[modeAt]];
@@ -128,7 +143,6 @@ export class Figures {
       // The trace measures domains exactly; samples do it with their error.
       const traced = each.low === each.high && allRan > 0;
       const share = traced ? ran(each.name) / allRan : sum(weight) / whole;
-      const n = flame.rows.reduce((all, row) => all + row[samples], 0) || 1;
       const half = traced ? 0 : 1.96 * Math.sqrt((share * (1 - share)) / n);
       return {
         ...each,
@@ -152,7 +166,6 @@ export class Figures {
         ...exit,
         count: Math.round(exit.count * (counts?.[i] ?? 1)),
         cycles: Math.round(exit.cycles * (cycles?.[i] ?? 1)),
-        ...(range === undefined ? {} : this.exitLengths?.within(exit, ...range)),
       }))
       .filter((exit) => (domain === undefined || exit.domain === domain) && (exit.count > 0 || exit.cycles > 0))
       .sort((a, b) => b.cycles - a.cycles);

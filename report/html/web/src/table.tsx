@@ -12,6 +12,9 @@ import { State, ViewProps, changed } from "./view";
 /** The order of columns for opening rows: a row opens by the first of these that it does not have yet. */
 const DRILL_DOWN_COLUMNS = ["domain", "exit", "function", "line"];
 
+/** Rows that are shown at first. */
+const FIRST_ROWS = 100;
+
 /** What is said of intervals that the page has computed. */
 const WIDE = "sums over rows and slightly wide";
 const SCALED = "estimated from those of the whole";
@@ -56,7 +59,7 @@ function Rows(props: {
   const { page, level, shown, open } = props;
   const [sort, setSort] = useState("share");
   const [isDescending, setDescending] = useState(true);
-  const [limit, setLimit] = useState(200);
+  const [limit, setLimit] = useState(FIRST_ROWS);
   const column = level.by.indexOf(sort);
   const value = (row: Sum): number => (sort === "samples" ? row.samples : sort === "cycles" ? row.cycles : row.share);
   const sorted = [...shown].sort((a, b) => {
@@ -133,6 +136,11 @@ function Crumbs({ where, show }: { where: RowFilter[]; show: (length: number) =>
   );
 }
 
+/** What is said of rows that the page does not have. */
+const leftOut = ({ rows, samples, share }: NonNullable<Page["rows_left_out"]>): string =>
+  `; ${count(rows)} more, with ${count(Math.round(samples * 10) / 10)} samples (${percent(share)}) together, are in ` +
+  "--format json only";
+
 export function FunctionsView({ page, query, remember }: { page: Page } & ViewProps): JSX.Element {
   const level = levelOf(page, query);
   const { by, where } = level;
@@ -179,6 +187,7 @@ export function FunctionsView({ page, query, remember }: { page: Page } & ViewPr
             `${count(Math.round(total * 10) / 10)} samples; shares are parts of ` +
             (page.selection === undefined ? "all time" : "the selection") +
             (exact ? "" : `; intervals are ${page.selection === undefined ? WIDE : SCALED}`) +
+            (exact && page.rows_left_out !== undefined ? leftOut(page.rows_left_out) : "") +
             (opens === undefined ? "" : `; click a row to see its rows by ${opens}`)}
         </span>
       </div>

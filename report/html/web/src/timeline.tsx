@@ -39,15 +39,15 @@ const LEGEND: [colour: string, words: string][] = [
 
 const QUEUED: [colour: string, words: string][] = [["queued", "a thread waits in its kernel's queue"]];
 
-/** The wake-ups in view of the vCPUs that are shown; more than MOST_ARROWS where there are many. */
-function wakesIn(rows: Row[], { runsOn }: Groups, [from, to]: number[]): Wake[] {
+/** The wake-ups of the vCPUs in view, from any row; more than MOST_ARROWS where there are many. */
+function wakesIn(inView: Row[], rows: Row[], { runsOn }: Groups, [from, to]: number[]): Wake[] {
   const [pcpuY, vcpuY] = [new Map<number, number>(), new Map<number, number>()];
   for (const { track, y } of rows) {
     if (track.pcpu !== undefined) pcpuY.set(track.pcpu, y + track.height);
     if (track.vcpu !== undefined) vcpuY.set(track.vcpu, y);
   }
   const found: Wake[] = [];
-  for (const { track } of rows) {
+  for (const { track } of inView) {
     if (track.wakes === undefined || found.length > MOST_ARROWS) continue;
     const toY = vcpuY.get(track.vcpu ?? -1) ?? 0;
     for (const { at, by } of track.wakes(from, to, MOST_ARROWS)) {
@@ -276,10 +276,11 @@ export function TimelineView({ page, timeline, groups, selection, query, remembe
       <Canvas
         height={heightOf(rows)}
         label="Timeline; plus and minus zoom, arrow keys move, 0 shows all"
-        draw={(context, size) => {
+        draw={(context, size, { top, bottom }) => {
           const scale = scaleOf(size.width);
-          drawTimeline(context, size, timeline, rows, scale, clock, paint);
-          drawArrows(context, wakesIn(rows, groups, scale.domain()), scale);
+          const inView = rows.filter(({ y, track }) => y < bottom && y + track.height > top);
+          drawTimeline(context, size, timeline, inView, scale, clock, paint);
+          drawArrows(context, wakesIn(inView, rows, groups, scale.domain()), scale);
         }}
         attach={attach}
         onWheel={(event) => {

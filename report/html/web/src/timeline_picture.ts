@@ -82,9 +82,10 @@ function drawLayer(context: Context, track: Track, layer: Layer, y: number, x: T
   const [from, to] = x.domain();
   const [left, end] = x.range();
   let drawn = -1;
-  for (let i = firstAfter(layer.end, from); i < layer.begin.length && layer.begin[i] < to; i++) {
-    const begin = Math.max(x(layer.begin[i]), left);
-    const right = x(layer.end[i]);
+  const { begin: begins, end: ends } = layer;
+  for (let i = firstAfter(ends, from); i < begins.length && begins[i] < to; i++) {
+    const begin = Math.max(x(begins[i]), left);
+    const right = x(ends[i]);
     if (right < drawn && right - begin < 1) continue;
     const width = Math.max(right - begin, 1);
     let bottom = y + track.height;

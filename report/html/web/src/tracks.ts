@@ -5,7 +5,7 @@ import { Timeline } from "./data";
 import { count, percent, time } from "./format";
 import { domainsHeat, pcpusHeat } from "./heat_lanes";
 import type { Heat } from "./heat_track";
-import { Intervals, firstAfter, readIntervals } from "./intervals";
+import { Intervals, firstAfter, lazyIntervals } from "./intervals";
 import { packedRows } from "./packed";
 import { pcpuThreads, threadGroups, vcpuThreads } from "./thread_tracks";
 import { Threads } from "./threads";
@@ -132,12 +132,15 @@ export function timelineGroups(timeline: Timeline, activity: Activity, hz: numbe
   const packed = packedRows(timeline.intervals, timeline.interval_bytes);
   const threads = timeline.threads === undefined ? undefined : new Threads(timeline.threads);
   const known: (Intervals | undefined)[] = [];
-  /** Those of each pCPU's vCPUs and interrupts, each vCPU's runstates and exits; read when they are drawn. */
-  const intervals = (i: number): Intervals => (known[i] ??= readIntervals(packed(i)));
+  /** Those of each pCPU's vCPUs and interrupts, each vCPU's runstates and exits. */
+  const intervals = (i: number): Intervals => (known[i] ??= lazyIntervals(() => packed(i)));
   const ofPcpu = (i: number): Intervals => intervals(i);
-  const ofInterrupts = (i: number): Intervals => intervals(timeline.pcpus.length + i);
+  const interruptsAt = (i: number): number => timeline.pcpus.length + i;
+  const ofInterrupts = (i: number): Intervals => intervals(interruptsAt(i));
   const ofRunstates = (vcpu: number): Intervals => intervals(2 * timeline.pcpus.length + vcpu);
-  const ofSegments = (vcpu: number): Intervals => intervals(2 * timeline.pcpus.length + vcpus.length + vcpu);
+  const segmentsAt = (vcpu: number): number => 2 * timeline.pcpus.length + vcpus.length + vcpu;
+  const ofSegments = (vcpu: number): Intervals => intervals(segmentsAt(vcpu));
+  const hasIntervals = (i: number): boolean => (timeline.interval_bytes[i] ?? 0) > 0;
   const binBytes = activity.bytes;
   const samples = entriesByRow(timeline.samples, 6);
   const losses = entriesByRow(timeline.lost, 4);
@@ -153,8 +156,12 @@ export function timelineGroups(timeline: Timeline, activity: Activity, hz: numbe
     const length = (i: number): number => of.end[i] - of.begin[i];
     const timed = (i: number, when: When): string => `${seconds(length(i))}, from ${when(of.begin[i])}`;
     return {
-      begin: of.begin,
-      end: of.end,
+      get begin() {
+        return of.begin;
+      },
+      get end() {
+        return of.end;
+      },
       paint: (i) => {
         const several = of.several.get(i);
         if (several === undefined) return [[1, kind(i).colour]];
@@ -398,7 +405,6 @@ export function timelineGroups(timeline: Timeline, activity: Activity, hz: numbe
   }
 
   const defined = (tracks: (Track | undefined)[]): Track[] => tracks.filter((track) => track !== undefined);
-  const has = (track: Track): boolean => track.layers.some((layer) => layer.begin.length > 0);
   const row = (title: string, more: Omit<Group, "title">): Group => ({ title, ...more });
   const isWide = timeline.pcpus.length + vcpus.length > MOST_OPEN;
   const pcpuRows = timeline.pcpus.map((number, i) =>
@@ -406,7 +412,7 @@ export function timelineGroups(timeline: Timeline, activity: Activity, hz: numbe
       make: () => [
         pcpuTrack(i),
         ...defined([threads && pcpuThreads(threads, hz, ofPcpu(i), (k) => nameOf(vcpuOn(i, k)))]),
-        ...[interruptTrack(i)].filter(has),
+        ...(hasIntervals(interruptsAt(i)) ? [interruptTrack(i)] : []),
       ],
     }),
   );
@@ -434,7 +440,8 @@ export function timelineGroups(timeline: Timeline, activity: Activity, hz: numbe
         make: () => [
           runstateTrack(i),
           ...defined([threads && vcpuThreads(threads, hz, vcpus[i].name)]),
-          ...[exitTrack(i), sampleTrack(i)].filter(has),
+          ...(hasIntervals(segmentsAt(i)) ? [exitTrack(i)] : []),
+          ...(samples.has(i) ? [sampleTrack(i)] : []),
         ],
         beside: (from, to) => ranAndWaited([i], from, to),
       }),

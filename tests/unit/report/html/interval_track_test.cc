@@ -111,5 +111,51 @@ TEST(IntervalTrack, ThinningLosesNoTime) {
   EXPECT_LT(entries, kIntervals / 100);
 }
 
+// Intervals whose times do not compress: they are put together until they have few enough bytes.
+TEST(TrackLimit, BoundsBytesOfPage) {
+  std::mt19937_64 random(7);  // NOLINT(cert-msc51-cpp): the same intervals each time
+  constexpr size_t kMostBytes = 20'000;
+  constexpr uint64_t kIntervals = 20'000;
+  std::vector<IntervalTrack> tracks(2);
+  const auto all = [&tracks](auto visit) {
+    for (IntervalTrack& track : tracks) visit(track);
+  };
+  TrackLimit limit(kIntervals, kMostBytes);
+  uint64_t at = 0;
+  uint64_t length_of_all = 0;
+  for (uint64_t i = 0; i < kIntervals; ++i) {
+    const uint64_t length = random() % 1'000'000;
+    limit.Add(tracks[i % 2], static_cast<uint32_t>(random() % 9), TrackPart::kFirst, at, length,
+              all);
+    at += length;
+    length_of_all += length;
+  }
+  EXPECT_EQ(limit.together_below(), 0);
+  const PackedTracks packed = limit.Pack(all).value();
+  EXPECT_LE(packed.packed.size(), kMostBytes);
+  EXPECT_GT(packed.packed.size(), kMostBytes / 4);
+  EXPECT_GT(limit.together_below(), 0);
+  ASSERT_EQ(packed.bytes.size(), 2);
+  uint64_t kept = 0;
+  for (IntervalTrack& track : tracks) {
+    const Numbers numbers = Read(track);
+    for (size_t i = 0; i < numbers.size(); i += numbers[i] == 0 ? 7 : 3) {
+      kept += numbers[i] == 0 ? numbers[i + 4] : numbers[i + 2];
+    }
+  }
+  EXPECT_EQ(kept, length_of_all);
+}
+
+// However few bytes are wanted, it ends.
+TEST(TrackLimit, EndsWhereNothingIsSmallEnough) {
+  std::vector<IntervalTrack> tracks(3);
+  const auto all = [&tracks](auto visit) {
+    for (IntervalTrack& track : tracks) visit(track);
+  };
+  TrackLimit limit(100, 1);
+  for (IntervalTrack& track : tracks) limit.Add(track, 0, TrackPart::kFirst, 5, 10, all);
+  EXPECT_EQ(limit.Pack(all).value().bytes.size(), 3);
+}
+
 }  // namespace
 }  // namespace xenoscope::report

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "report/html/packed.h"
+
 namespace xenoscope::report {
 namespace {
 
@@ -68,7 +70,10 @@ TEST_F(ExitList, HasTheNumberOfExitsByLength) {
   ASSERT_EQ(page["list"].size(), 1U);
   EXPECT_EQ(page["list"][0]["count"], 3);
   EXPECT_EQ(page["list"][0]["at_most"], false);
-  EXPECT_EQ(page["length_steps"], (ordered_json{{0, LengthStep(1024)}, {0, LengthStep(5000)}}));
+  // Of the exit 0 there are two: its steps.
+  const auto step = static_cast<char>(LengthStep(1024));
+  const std::string steps{2, step, static_cast<char>(LengthStep(5000) - step)};
+  EXPECT_EQ(page["length_steps"], Packed(steps).value());
 }
 
 TEST_F(ExitList, BoundsAHypercallByTheNextRecordOfItsVcpu) {

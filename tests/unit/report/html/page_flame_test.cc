@@ -82,7 +82,7 @@ class PageFlameRows : public testing::Test {
 };
 
 TEST_F(PageFlameRows, KeepAllRowsWithinLimit) {
-  const ordered_json page = PageFlame(report_, flame_, &over_time_, Tsc{0}, 100).value();
+  const ordered_json page = PageFlame(report_, flame_, &over_time_, Tsc{0}, {.rows = 100}).value();
   EXPECT_EQ(page["rows"].size(), 100);
   EXPECT_EQ(Words(page, "stack").size(), 10);
   EXPECT_EQ(Words(page, "line").size(), 10);
@@ -90,18 +90,31 @@ TEST_F(PageFlameRows, KeepAllRowsWithinLimit) {
 }
 
 TEST_F(PageFlameRows, FoldSmallLines) {
-  const ordered_json page = PageFlame(report_, flame_, &over_time_, Tsc{0}, 20).value();
+  const ordered_json page = PageFlame(report_, flame_, &over_time_, Tsc{0}, {.rows = 20}).value();
   EXPECT_EQ(page["rows"].size(), 20 + 8);  // the lines of two functions, and eight functions
   EXPECT_EQ(Words(page, "stack").size(), 10);
   EXPECT_THAT(Sums(page), ElementsAre(5050, 5'050'000, 50));
 }
 
 TEST_F(PageFlameRows, FoldSmallFunctions) {
-  const ordered_json page = PageFlame(report_, flame_, &over_time_, Tsc{0}, 5).value();
+  const ordered_json page = PageFlame(report_, flame_, &over_time_, Tsc{0}, {.rows = 5}).value();
   EXPECT_EQ(page["rows"].size(), 5 + 5 + 1);  // five lines, the rest of five functions, the others
   EXPECT_THAT(Words(page, "stack"),
               ElementsAre("[others, each of a smaller share]", "f5", "f6", "f7", "f8", "f9"));
   EXPECT_THAT(Sums(page), ElementsAre(5050, 5'050'000, 50));
+}
+
+TEST_F(PageFlameRows, FoldWhatTakesTooManyBytes) {
+  const size_t bytes =
+      PageFlame(report_, flame_, &over_time_, Tsc{0}, {}).value().dump().size() / 2;
+  const ordered_json page =
+      PageFlame(report_, flame_, &over_time_, Tsc{0}, {.bytes = bytes}).value();
+  EXPECT_LE(page.dump().size(), bytes);
+  EXPECT_GT(page["rows"].size(), 10);
+  EXPECT_THAT(Sums(page), ElementsAre(5050, 5'050'000, 50));
+  // However few bytes are wanted, it ends.
+  EXPECT_THAT(Sums(PageFlame(report_, flame_, &over_time_, Tsc{0}, {.bytes = 1}).value()),
+              ElementsAre(5050, 5'050'000, 50));
 }
 
 // A column of the report that other columns depend on is one of the page.
@@ -112,7 +125,7 @@ TEST_F(PageFlameRows, FoldDetailsFirst) {
   std::vector<correlate::ProfileRow> twice = flame_.rows;
   for (correlate::ProfileRow& row : twice) row.pcpu = PcpuId{3};
   flame_.rows.insert(flame_.rows.end(), twice.begin(), twice.end());
-  const ordered_json page = PageFlame(report_, flame_, &over_time_, Tsc{0}, 100).value();
+  const ordered_json page = PageFlame(report_, flame_, &over_time_, Tsc{0}, {.rows = 100}).value();
   EXPECT_EQ(page["rows"].size(), 100 + 50);  // the other fifty lines are of no pCPU
   EXPECT_THAT(Words(page, "pcpu"), ElementsAre("1", "2", "3", "[others, each of a smaller share]"));
   EXPECT_EQ(Words(page, "line").size(), 10);

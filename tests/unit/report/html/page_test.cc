@@ -1,0 +1,63 @@
+// Tests that a page of many rows has the largest of them, and says what it left out.
+#include "report/html/page.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+
+namespace xenoscope::report {
+namespace {
+
+using nlohmann::ordered_json;
+
+// A report of so many functions, each with one sample more than the one before.
+ProfileReport Functions(uint32_t number) {
+  ProfileReport report;
+  report.by = {correlate::Dimension::kFunction};
+  report.domain_name = [](DomainId) { return ""; };
+  const double all = number * (number + 1.0) / 2;
+  for (uint32_t i = 1; i <= number; ++i) {
+    correlate::ProfileRow row;
+    row.function = fmt::format("f{}", i);
+    row.samples = i;
+    row.share = i / all;
+    report.result.rows.push_back(row);
+  }
+  report.result.samples = all;
+  return report;
+}
+
+ordered_json PageOf(const ProfileReport& report) {
+  return ProfilePage(report, report, report.result, {});
+}
+
+TEST(ProfilePage, HasAllRowsOfAHost) {
+  const ordered_json page = PageOf(Functions(2000));
+  EXPECT_EQ(page["report"]["rows"].size(), 2000);
+  EXPECT_FALSE(page.contains("rows_left_out"));
+}
+
+TEST(ProfilePage, LeavesOutTheSmallestOfManyRows) {
+  constexpr uint32_t kRows = 20'000;
+  const ordered_json page = PageOf(Functions(kRows));
+  const ordered_json& rows = page["report"]["rows"];
+  EXPECT_LT(rows.dump().size(), 1'600'000);
+  ASSERT_GT(rows.size(), 1000);
+  EXPECT_EQ(page["rows_left_out"]["rows"], kRows - rows.size());
+  double samples = page["rows_left_out"]["samples"];
+  double share = page["rows_left_out"]["share"];
+  const size_t smallest = kRows - rows.size() + 1;
+  for (const ordered_json& row : rows) {
+    EXPECT_GE(row["samples"], smallest);
+    samples += row["samples"].get<double>();
+    share += row["share"].get<double>();
+  }
+  EXPECT_DOUBLE_EQ(samples, kRows * (kRows + 1.0) / 2);
+  EXPECT_NEAR(share, 1, 1e-9);
+}
+
+}  // namespace
+}  // namespace xenoscope::report
