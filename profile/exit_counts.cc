@@ -14,26 +14,18 @@ bool HasExitCounts(const std::vector<Dimension>& by) {
   return std::ranges::find(by, Dimension::kExit) != by.end() && std::ranges::all_of(by, is_whole);
 }
 
-void ExitCounter::OnMark(const correlate::Mark& mark) {
-  EndEntry(mark.vcpu_index, mark.tsc);
-  if (!sampled_.Contains(mark.tsc)) return;
+void ExitCounter::Add(const std::optional<correlate::PvEntry>& entry) {
+  if (!entry) return;
+  const correlate::Mark& mark = entry->mark;
   PvEntries& entries = entries_[{mark.vcpu.domain, mark.kind}];
   entries.domain = mark.vcpu.domain;
   entries.kind = mark.kind;
   ++entries.count;
-  if (mark.vcpu_index >= open_.size()) open_.resize(size_t{mark.vcpu_index} + 1);
-  open_[mark.vcpu_index] = {&entries, mark.tsc};
+  entries.at_most += entry->at_most.Length();
 }
 
-void ExitCounter::EndEntry(uint32_t vcpu_index, Tsc at) {
-  if (vcpu_index >= open_.size() || open_[vcpu_index].entries == nullptr) return;
-  OpenEntry& open = open_[vcpu_index];
-  const TscRange range{open.begin, std::max(open.begin, at)};
-  open.entries->at_most += range.Intersect(sampled_).Length();
-  open = {};
-}
-
-std::vector<PvEntries> ExitCounter::Entries() const {
+std::vector<PvEntries> ExitCounter::Entries() {
+  for (const correlate::PvEntry& entry : bounds_.Rest()) Add(entry);
   std::vector<PvEntries> entries;
   for (const auto& [key, each] : entries_) entries.push_back(each);
   return entries;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "base/tsc.h"
 #include "correlate/context.h"
 #include "correlate/profile.h"
+#include "correlate/pv_entries.h"
 #include "correlate/timeline.h"
 
 namespace xenoscope::profile {
@@ -26,8 +28,7 @@ struct ExitCount {
   uint64_t count = 0;
 };
 
-// What a PV domain did in Xen. The trace has the begin of each entry: it took at most until the
-// next one of its vCPU, or the end of the vCPU's run.
+// What a PV domain did in Xen, with the bounds of correlate::PvEntry.
 struct PvEntries {
   DomainId domain;
   correlate::MarkKind kind = correlate::MarkKind::kHypercall;
@@ -42,11 +43,9 @@ class ExitCounter final : public correlate::TimelineObserver {
   explicit ExitCounter(TscRange sampled) : sampled_(sampled) {}
 
   [[nodiscard]] bool WantsSegments() const override { return false; }
-  void OnMark(const correlate::Mark& mark) override;
+  void OnMark(const correlate::Mark& mark) override { Add(bounds_.OnMark(mark)); }
   void OnRunstateInterval(const correlate::RunstateInterval& interval) override {
-    if (interval.state == correlate::TimelineState::kRunning) {
-      EndEntry(interval.vcpu_index, interval.range.end);
-    }
+    Add(bounds_.OnRunstateInterval(interval));
   }
   void OnExit(const correlate::ExitArc& arc) override {
     if (!sampled_.Contains(arc.range.begin)) return;
@@ -56,22 +55,16 @@ class ExitCounter final : public correlate::TimelineObserver {
 
   // Returns the counts, by vCPU and exit.
   [[nodiscard]] std::vector<ExitCount> Counts() const;
-  // Returns what PV guests did, by domain and kind.
-  [[nodiscard]] std::vector<PvEntries> Entries() const;
+  // Returns what PV guests did, by domain and kind. Call it once, after the last record.
+  [[nodiscard]] std::vector<PvEntries> Entries();
 
  private:
-  // An entry whose end is not known yet.
-  struct OpenEntry {
-    PvEntries* entries = nullptr;  // null: there is none
-    Tsc begin;
-  };
-
-  void EndEntry(uint32_t vcpu_index, Tsc at);
+  void Add(const std::optional<correlate::PvEntry>& entry);
 
   TscRange sampled_;
+  correlate::PvEntryBounds bounds_{sampled_};
   absl::flat_hash_map<std::pair<VcpuRef, correlate::Context>, uint64_t> counts_;
-  std::map<std::pair<DomainId, correlate::MarkKind>, PvEntries> entries_;  // open_ points to them
-  std::vector<OpenEntry> open_;                                            // by VcpuTrack::index
+  std::map<std::pair<DomainId, correlate::MarkKind>, PvEntries> entries_;
 };
 
 }  // namespace xenoscope::profile

@@ -71,28 +71,22 @@ void PageExitList::AddExit(const ExitArc& arc) {
   AddLength(ExitsOf({arc.vcpu.domain, cause, arc.reason}), arc.range.begin, arc.range.Length());
 }
 
-void PageExitList::AddMark(const Mark& mark) {
-  EndRun(mark.vcpu_index, mark.tsc);
-  if (!report_.sampled.Contains(mark.tsc)) return;
-  if (mark.vcpu_index >= open_.size()) open_.resize(size_t{mark.vcpu_index} + 1);
+void PageExitList::AddEntry(const std::optional<correlate::PvEntry>& entry) {
+  if (!entry) return;
+  const auto& [mark, at_most] = *entry;
   Exits& exits = ExitsOf({mark.vcpu.domain, Cause::kMark, static_cast<uint32_t>(mark.kind)});
-  const uint32_t part = std::min(mark.number, kMostMarkNumbers);
-  if (part >= exits.parts.size()) exits.parts.resize(size_t{part} + 1);
-  open_[mark.vcpu_index] = {&exits, part, mark.tsc};
+  exits.cycles += at_most.Length();
+  cycles_.Add(exits.number, at_most, static_cast<double>(at_most.Length()));
+  const uint32_t number = std::min(mark.number, kMostMarkNumbers);
+  if (number >= exits.parts.size()) exits.parts.resize(size_t{number} + 1);
+  Sum& part = exits.parts[number];
+  ++part.count;
+  part.cycles += at_most.Length();
+  AddLength(exits, mark.tsc, at_most.Length());
 }
 
-void PageExitList::EndRun(uint32_t vcpu_index, Tsc at) {
-  if (vcpu_index >= open_.size()) return;
-  OpenMark& open = open_[vcpu_index];
-  if (open.exits == nullptr) return;
-  const TscRange range = TscRange{open.begin, std::max(open.begin, at)}.Intersect(report_.sampled);
-  open.exits->cycles += range.Length();
-  cycles_.Add(open.exits->number, range, static_cast<double>(range.Length()));
-  Sum& part = open.exits->parts[open.part];
-  ++part.count;
-  part.cycles += range.Length();
-  AddLength(*open.exits, open.begin, range.Length());
-  open = {};
+void PageExitList::Finish() {
+  for (const correlate::PvEntry& entry : pv_entries_.Rest()) AddEntry(entry);
 }
 
 std::string PageExitList::NameOf(const Key& key) const {

@@ -18,6 +18,7 @@
 #include "base/sketch.h"
 #include "base/tsc.h"
 #include "correlate/binned_sums.h"
+#include "correlate/pv_entries.h"
 #include "correlate/timeline.h"
 #include "report/profile/profile_view.h"
 
@@ -38,11 +39,13 @@ class PageExitList {
   void AddTime(const correlate::Segment& segment, TscRange shown);
   // Adds an exit that is finished. O(1).
   void AddExit(const correlate::ExitArc& arc);
-  // Adds what a PV guest did in Xen. The trace knows when it began. It took at most until the next
-  // mark of its vCPU, or the end of its run. O(log n).
-  void AddMark(const correlate::Mark& mark);
-  // Says that the vCPU no longer runs. O(log n).
-  void EndRun(uint32_t vcpu_index, Tsc at);
+  // Add what PV guests did in Xen, with its bounds. O(log n).
+  void OnMark(const correlate::Mark& mark) { AddEntry(pv_entries_.OnMark(mark)); }
+  void OnRunstateInterval(const correlate::RunstateInterval& interval) {
+    AddEntry(pv_entries_.OnRunstateInterval(interval));
+  }
+  // Adds what no record has bounded, after the last one.
+  void Finish();
 
   // Returns `list` by domain and reason, those with most cycles first; `counts`, `cycles` and
   // `lengths` of them over time, and `length_steps`: of what the things of `lengths` are
@@ -75,23 +78,17 @@ class PageExitList {
     std::vector<std::pair<uint32_t, uint32_t>> length_keys{};
     std::vector<Sum> parts{};  // of kMark: by the number of the hypercall or trap
   };
-  // A mark whose end is not known yet.
-  struct OpenMark {
-    Exits* exits = nullptr;  // null: there is none
-    uint32_t part = 0;
-    Tsc begin;
-  };
-
   Exits& ExitsOf(const Key& key);
   uint32_t LengthKey(Exits& exits, uint32_t step);
   void AddLength(Exits& exits, Tsc begin, Cycles length);
+  void AddEntry(const std::optional<correlate::PvEntry>& entry);
   [[nodiscard]] std::string NameOf(const Key& key) const;
   [[nodiscard]] nlohmann::ordered_json ExitJson(const Exits& exits) const;
 
   const ProfileReport& report_;
   absl::flat_hash_map<Key, uint32_t> numbers_;
-  std::deque<Exits> exits_;     // by number; open_ points to them
-  std::vector<OpenMark> open_;  // by VcpuTrack::index
+  std::deque<Exits> exits_;  // by number
+  correlate::PvEntryBounds pv_entries_{report_.sampled};
   correlate::BinnedSums counts_;
   correlate::BinnedSums cycles_;
   uint32_t all_length_keys_ = 0;

@@ -184,9 +184,7 @@ uint32_t PageTimeline::KindOf(const Segment& segment) {
 
 void PageTimeline::OnRunstateInterval(const RunstateInterval& interval) {
   const auto shown = Shown(interval.range);
-  if (interval.state == TimelineState::kRunning) {
-    exits_.EndRun(interval.vcpu_index, interval.range.end);
-  }
+  exits_.OnRunstateInterval(interval);
   if (!shown || IsIdle(interval.vcpu)) return;
   const auto [begin, end] = *shown;
   ExtendTo(end);
@@ -276,6 +274,7 @@ void PageTimeline::ThinSamples() {
 }
 
 void PageTimeline::Finish() {
+  exits_.Finish();
   // The bins are longer if there are many tracks.
   const auto bytes = [this] {
     return (length_ / bin_ + 1) * (vcpus_.size() * kVcpuActivities + pcpus_.size() * kPcpuBinBytes);

@@ -106,7 +106,7 @@ class PageTimeline final : public correlate::PipelineObserver {
   void OnRunstateInterval(const correlate::RunstateInterval& interval) override;
   void OnSegment(const correlate::Segment& segment) override;
   void OnExit(const correlate::ExitArc& arc) override;
-  void OnMark(const correlate::Mark& mark) override { exits_.AddMark(mark); }
+  void OnMark(const correlate::Mark& mark) override { exits_.OnMark(mark); }
 
   void OnInterrupt(const trace::Record& record);
   // Returns the number of the pCPU that woke the vCPU for this interval, and 1; 0 if it is not

@@ -54,7 +54,14 @@ class ExitList : public testing::Test {
     list_.AddExit(arc);
   }
   void MarkAt(uint64_t at, MarkKind kind, uint32_t number, uint32_t vcpu = 0) {
-    list_.AddMark({{DomainId{2}, VcpuId{vcpu}}, vcpu, PcpuId{0}, Tsc{at}, kind, number});
+    list_.OnMark({{DomainId{2}, VcpuId{vcpu}}, vcpu, PcpuId{0}, Tsc{at}, kind, number});
+  }
+  void EndRun(uint32_t vcpu, uint64_t at) {
+    correlate::RunstateInterval run;
+    run.vcpu_index = vcpu;
+    run.range = {Tsc{0}, Tsc{at}};
+    run.state = correlate::TimelineState::kRunning;
+    list_.OnRunstateInterval(run);
   }
   ordered_json Json() { return list_.ToJson(report_.sampled.begin).value(); }
 
@@ -80,8 +87,8 @@ TEST_F(ExitList, BoundsAHypercallByTheNextRecordOfItsVcpu) {
   MarkAt(2000, MarkKind::kHypercall, 29);
   MarkAt(2050, MarkKind::kTrap, 13, 1);  // of another vCPU
   MarkAt(2500, MarkKind::kHypercall, 32);
-  list_.EndRun(0, Tsc{2600});
-  list_.EndRun(1, Tsc{9050});
+  EndRun(0, 2600);
+  EndRun(1, 9050);
   const ordered_json page = Json();
   ASSERT_EQ(page["list"].size(), 2U);
   const ordered_json& trap = page["list"][0];
@@ -98,9 +105,9 @@ TEST_F(ExitList, BoundsAHypercallByTheNextRecordOfItsVcpu) {
 TEST_F(ExitList, LeavesOutWhatIsNotShown) {
   MarkAt(500, MarkKind::kHypercall, 29);     // before the range
   MarkAt(99'900, MarkKind::kHypercall, 29);  // ends behind it
-  list_.EndRun(0, Tsc{200'000});
+  EndRun(0, 200'000);
   MarkAt(300'000, MarkKind::kHypercall, 29);  // behind the range
-  list_.EndRun(0, Tsc{300'100});
+  EndRun(0, 300'100);
   const ordered_json page = Json();
   ASSERT_EQ(page["list"].size(), 1U);
   EXPECT_EQ(page["list"][0]["count"], 1);
@@ -110,7 +117,7 @@ TEST_F(ExitList, LeavesOutWhatIsNotShown) {
 // Guests choose the numbers of their hypercalls.
 TEST_F(ExitList, HasOnePartForNumbersThatAreNoHypercall) {
   for (uint32_t i = 0; i < 1000; ++i) MarkAt(2000 + i, MarkKind::kHypercall, 1000 + i);
-  list_.EndRun(0, Tsc{4000});
+  EndRun(0, 4000);
   const ordered_json page = Json();
   ASSERT_EQ(page["list"].size(), 1U);
   EXPECT_EQ(page["list"][0]["parts"], (ordered_json{{"(others)", 1000, 2000}}));
