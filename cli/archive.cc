@@ -115,15 +115,22 @@ void KeepUnwindTables(Bytes file, std::vector<Bytes>& kept) {
   }
 }
 
-// Adds the files of kernels' modules through which call chains were unwound.
-void AddModules(const symbolizer::KernelModules& modules,
+// Adds the files of kernels' modules that have samples, or through which call chains were unwound.
+// Of their code `code` is kept.
+void AddModules(const symbolizer::KernelModules& modules, const std::vector<Bytes>& code,
                 std::deque<std::vector<std::byte>>& trimmed,
                 std::vector<recording::AddedFile>& added) {
-  for (const auto& [domain, file] : modules.UsedFiles()) {
+  std::set<std::string> names;  // domains may share a debug file
+  for (const auto& [domain, file, debug, build_id] : modules.UsedFiles()) {
+    std::vector<Bytes> kept = file->LoadedParts();
+    kept.insert(kept.end(), code.begin(), code.end());
+    added.push_back({fmt::format("guests/{}/{}/{}.ko", domain.value,
+                                 symbolizer::kModulesInRecording, file->name()),
+                     trimmed.emplace_back(symbolizer::TrimmedFile(file->content(), kept))});
+    std::string name = fmt::format("{}/{}.debug", symbolizer::kImagesInRecording, build_id);
+    if (debug == nullptr || build_id.empty() || !names.insert(name).second) continue;
     added.push_back(
-        {fmt::format("guests/{}/{}/{}.ko", domain.value, symbolizer::kModulesInRecording,
-                     file->name()),
-         trimmed.emplace_back(symbolizer::TrimmedFile(file->content(), file->LoadedParts()))});
+        {std::move(name), trimmed.emplace_back(symbolizer::TrimmedFile(debug->bytes(), {}))});
   }
 }
 
@@ -145,10 +152,10 @@ absl::Status RunArchive(ArchiveOptions options) {
         profile::RecordedSamples::Open(recording, {.events = {static_cast<uint16_t>(event)}},
                                        &source.processes()));
     while (const recording::Sample* sample = samples.Next()) {
-      const auto resolve = [&](Address address) {
+      const auto resolve = [&](Mode mode, Address address) {
         // Its lines, too: they may be in further files.
         const auto place =
-            source.symbols().LocationOf(sample->vcpu.domain, Mode::kUser, sample->space, address);
+            source.symbols().LocationOf(sample->vcpu.domain, mode, sample->space, address);
         if (!place || place->file == nullptr) return;
         const Bytes code =
             place->file->CodeAt(place->function_begin, place->function_end - place->function_begin);
@@ -156,8 +163,12 @@ absl::Status RunArchive(ArchiveOptions options) {
         if (place->file->debug_info() == nullptr) return;
         place->file->debug_info()->FramesAt(place->address, frames);
       };
-      if (sample->mode == Mode::kUser) resolve(sample->address);
-      for (size_t i = 0; i < sample->callers.size(); ++i) resolve(sample->callers.at(i));
+      if (sample->mode != Mode::kXen) resolve(sample->mode, sample->address);
+      for (size_t i = 0; i < sample->callers.size(); ++i) {
+        if (sample->callers.ModeAt(i) != Mode::kXen) {
+          resolve(sample->callers.ModeAt(i), sample->callers.at(i));
+        }
+      }
     }
   }
   std::vector<recording::AddedFile> added;
@@ -173,7 +184,7 @@ absl::Status RunArchive(ArchiveOptions options) {
     added.push_back({fmt::format("{}/{}", symbolizer::kImagesInRecording, file.name),
                      trimmed.emplace_back(symbolizer::TrimmedFile(file.content, code))});
   }
-  AddModules(source.symbols().modules(), trimmed, added);
+  AddModules(source.symbols().modules(), code, trimmed, added);
   std::deque<symbolizer::FileContent> contents;
   XENOSCOPE_RETURN_IF_ERROR(AddNamed(options, recording, contents, added));
   const std::string output =

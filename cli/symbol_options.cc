@@ -206,6 +206,8 @@ absl::StatusOr<symbolizer::LoadedSymbols> LoadSymbols(
     symbolizer::SymbolSources recorded = symbolizer::SourcesInRecording(recording->path());
     sources.sources.insert(sources.sources.end(), recorded.sources.begin(), recorded.sources.end());
     sources.images = std::move(recorded.images);
+    const recording::HostInfo& host = recording->info().host;
+    if (!host.kernel.empty()) sources.kernels.push_back({kDom0, host.kernel});
   }
   if (auto directory = symbolizer::IndexCache::DefaultDirectory(); directory && !options.no_cache) {
     sources.cache = std::make_shared<const symbolizer::IndexCache>(*std::move(directory));

@@ -287,6 +287,15 @@ std::optional<CodeLocation> DomainSymbols::LocationOf(DomainId domain, Mode mode
     place.address = address;
     place.function_begin = image.symbols->Start(symbol) + image.bias;
     place.function_end = image.symbols->End(symbol) + image.bias;
+    if (mode == Mode::kKernel) {
+      if (const auto in_module = ModuleLocation(domain, {&image, symbol}, address)) {
+        place.file = in_module->file;
+        place.address = in_module->address;
+        place.function_begin += in_module->address - address;
+        place.function_end += in_module->address - address;
+        return place;
+      }
+    }
     for (const File& candidate : own.files) {
       // The first file that knows the line, or has the code, is used.
       const Address bias = candidate.bias;
@@ -348,15 +357,26 @@ UnwindCode DomainSymbols::KernelCodeAt(DomainId domain, Address address) {
   return code;
 }
 
-std::optional<UnwindCode> DomainSymbols::ModuleCodeAt(DomainId domain, Address address) {
-  if (auto placed = modules_.CodeAt(domain, address)) return placed;
-  const Place place = PlaceAt(domain, Mode::kKernel, address);
-  if (place.image == nullptr) return std::nullopt;
+const ModuleKernel& DomainSymbols::ModuleKernelOfDomain(DomainId domain) {
+  const auto [kernel, is_new] = module_kernels_.try_emplace(domain);
+  if (!is_new) return kernel->second;
+  const File* file = KernelWithOrc(domain);
+  const Space& own = SpaceOf(domain, Mode::kKernel);
+  if (file == nullptr && !own.files.empty()) file = &own.files.front();
+  if (file != nullptr) kernel->second = ModuleKernelOf(file->file->elf());
+  const auto known = releases_.find(domain);
+  if (kernel->second.release.empty() && known != releases_.end() &&
+      IsKernelRelease(known->second)) {
+    kernel->second.release = known->second;
+  }
+  return kernel->second;
+}
+
+bool DomainSymbols::PlaceModuleOf(DomainId domain, const Place& place) {
   const SymbolIndex& symbols = *place.image->symbols;
   const std::string& image = symbols.Image(place.symbol);
   const std::string module = ModuleOf(image);
-  const File* const kernel = KernelWithOrc(domain);
-  if (module.empty() || kernel == nullptr || modules_.IsKnown(domain, module)) return std::nullopt;
+  if (module.empty() || modules_.IsKnown(domain, module)) return false;
   // The functions of a module lie together.
   const auto is_of_module = [&](uint32_t symbol) { return symbols.Image(symbol) == image; };
   uint32_t symbol = place.symbol;
@@ -365,9 +385,23 @@ std::optional<UnwindCode> DomainSymbols::ModuleCodeAt(DomainId domain, Address a
   for (; symbol < symbols.size() && is_of_module(symbol); ++symbol) {
     functions.push_back({symbols.Name(symbol), symbols.Start(symbol) + place.image->bias});
   }
-  const auto [of_kernel, is_new] = module_kernels_.try_emplace(kernel->file.get());
-  if (is_new) of_kernel->second = ModuleKernelOf(kernel->file->elf());
-  modules_.Place(domain, module, functions, of_kernel->second, processes_.FinderOf(domain));
+  modules_.Place(domain, module, functions, ModuleKernelOfDomain(domain),
+                 {processes_.FinderOf(domain), processes_.FinderHere()});
+  return true;
+}
+
+std::optional<KernelModules::Location> DomainSymbols::ModuleLocation(DomainId domain,
+                                                                     const Place& place,
+                                                                     Address address) {
+  PlaceModuleOf(domain, place);
+  return modules_.LocationOf(domain, address);
+}
+
+std::optional<UnwindCode> DomainSymbols::ModuleCodeAt(DomainId domain, Address address) {
+  if (auto placed = modules_.CodeAt(domain, address)) return placed;
+  const Place place = PlaceAt(domain, Mode::kKernel, address);
+  if (place.image == nullptr || KernelWithOrc(domain) == nullptr) return std::nullopt;
+  if (!PlaceModuleOf(domain, place)) return std::nullopt;
   return modules_.CodeAt(domain, address);
 }
 

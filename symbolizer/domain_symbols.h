@@ -94,6 +94,11 @@ class DomainSymbols : public Resolver {
   // Looks up the file of a module whose code was not met before. Not thread-safe.
   UnwindCode KernelCodeAt(DomainId domain, Address address);
   KernelModules& modules() { return modules_; }
+  // Sets the release of the domain's kernel, as uname -r prints it: where its modules are, if no
+  // vmlinux says that.
+  void SetKernelRelease(DomainId domain, std::string release) {
+    releases_.insert_or_assign(domain, std::move(release));
+  }
   // Returns what unwinding needs to know of the code at an address in user mode of a domain whose
   // processes are not known: that of the file that the address space has there, or else of the only
   // file given for the domain that has code there. Not thread-safe.
@@ -159,6 +164,14 @@ class DomainSymbols : public Resolver {
   std::string_view NameAt(DomainId domain, Mode mode, Address address);
   // Returns the file of the domain's kernel that has ORC; null: there is none.
   const File* KernelWithOrc(DomainId domain);
+  // Returns what is to be known of the domain's kernel for its modules.
+  const ModuleKernel& ModuleKernelOfDomain(DomainId domain);
+  // Finds the file of the module that has this function in kallsyms, if that was not done before.
+  // False: it is in no module, or the file was looked up before.
+  bool PlaceModuleOf(DomainId domain, const Place& place);
+  // Returns the place in its module's file of the code at the address, which has this function.
+  std::optional<KernelModules::Location> ModuleLocation(DomainId domain, const Place& place,
+                                                        Address address);
   // Returns what unwinding needs to know of the code of a module; nothing: the address is in none
   // whose file is known.
   std::optional<UnwindCode> ModuleCodeAt(DomainId domain, Address address);
@@ -170,7 +183,8 @@ class DomainSymbols : public Resolver {
   absl::flat_hash_map<uint32_t, Space> spaces_;
   ProcessImages processes_;
   KernelModules modules_;
-  absl::flat_hash_map<const ImageFile*, ModuleKernel> module_kernels_;
+  absl::flat_hash_map<DomainId, ModuleKernel> module_kernels_;
+  absl::flat_hash_map<DomainId, std::string> releases_;
   std::deque<Function> functions_;  // a deque: references from Describe() stay valid
   absl::flat_hash_map<std::string, FunctionId> ids_;
   std::vector<Memo> memos_ = std::vector<Memo>(kMemos);

@@ -96,6 +96,14 @@ class Walk {
   int names_left_ = 100'000;
 };
 
+// Opens the debug file of `elf`: that of an object file is one, too.
+absl::StatusOr<ElfFile> OpenLike(const ElfFile& elf, Bytes bytes) {
+  if (!elf.is_object()) return ElfFile::Open(bytes);
+  XENOSCOPE_ASSIGN_OR_RETURN(ElfFile debug, ElfFile::OpenAny(bytes));
+  if (!debug.is_object()) return InvalidError("it is not the debug file of an object file");
+  return debug;
+}
+
 }  // namespace
 
 FileFinder::FileFinder(std::string root, std::string images, std::shared_ptr<DebugServer> server)
@@ -234,16 +242,18 @@ absl::StatusOr<FileFinder::Found> FileFinder::DebugFileHere(const ElfFile& elf,
     }
   }
   if (auto content = OpenImage(build_id + ".debug"); content.ok()) {
-    XENOSCOPE_ASSIGN_OR_RETURN(const ElfFile debug, ElfFile::Open(content->bytes()));
+    XENOSCOPE_ASSIGN_OR_RETURN(const ElfFile debug, OpenLike(elf, content->bytes()));
     if (debug.BuildId() == build_id) return Found{*std::move(content), build_id + ".debug"};
   }
   if (build_id.size() > 2) {
-    auto found = OpenDebug(fmt::format("{}/.build-id/{}/{}.debug", kDebugDirectory,
+    auto found = OpenDebug(elf,
+                           fmt::format("{}/.build-id/{}/{}.debug", kDebugDirectory,
                                        build_id.substr(0, 2), build_id.substr(2)),
-                           build_id);
+                           /*by_id=*/true, /*anywhere=*/true);
     if (found.ok()) return found;
   }
   const DebugLink link = DebugLinkOf(elf);
+  if (link.name.empty() && elf.is_object()) return DebugFileOfModule(elf, path);
   if (link.name.empty()) {
     return NotFoundError("it has no debug file in {}", kDebugDirectory);
   }
@@ -253,7 +263,9 @@ absl::StatusOr<FileFinder::Found> FileFinder::DebugFileHere(const ElfFile& elf,
        {fmt::format("{}/{}", directory, link.name),
         fmt::format("{}/.debug/{}", directory, link.name),
         fmt::format("{}{}/{}", kDebugDirectory, directory, link.name)}) {
-    auto found = OpenDebug(candidate, "");
+    // On this machine only names of a build-id's digits are looked up, as a guest's file chooses
+    // its own debug link.
+    auto found = OpenDebug(elf, candidate, /*by_id=*/false, /*anywhere=*/false);
     if (!found.ok()) continue;
     if (Crc32(found->content.bytes()) == link.crc) return found;
     met_another = true;
@@ -262,15 +274,33 @@ absl::StatusOr<FileFinder::Found> FileFinder::DebugFileHere(const ElfFile& elf,
                        met_another ? "of another build" : "not on this machine");
 }
 
-absl::StatusOr<FileFinder::Found> FileFinder::OpenDebug(const std::string& path,
-                                                        const std::string& build_id) const {
+absl::StatusOr<FileFinder::Found> FileFinder::DebugFileOfModule(const ElfFile& elf,
+                                                                const std::string& path) const {
+  const std::string own(WithoutCompression(path));
+  const bool is_plain = !elf.BuildId().empty() && own.starts_with('/') &&
+                        std::filesystem::path(own).lexically_normal() == own;
+  // Where /lib is a link, packages name the file by either path.
+  constexpr std::string_view kUsr = "/usr";
+  const std::string other =
+      own.starts_with("/usr/lib/") ? own.substr(kUsr.size()) : fmt::format("{}{}", kUsr, own);
+  for (const std::string& below : {own, other}) {
+    for (const char* const ending : {"", ".debug"}) {
+      if (!is_plain) continue;
+      auto found = OpenDebug(elf, fmt::format("{}{}{}", kDebugDirectory, below, ending),
+                             /*by_id=*/true, /*anywhere=*/true);
+      if (found.ok()) return found;
+    }
+  }
+  return NotFoundError("it has no debug file in {}", kDebugDirectory);
+}
+
+absl::StatusOr<FileFinder::Found> FileFinder::OpenDebug(const ElfFile& elf, const std::string& path,
+                                                        bool by_id, bool anywhere) const {
   absl::StatusOr<FileContent> content = Open(path);
-  // On this machine only names of a build-id's digits are looked up, as a guest's file chooses its
-  // own debug link.
-  if (!content.ok() && root_ != "/" && !build_id.empty()) content = FileContent::Open(path);
+  if (!content.ok() && root_ != "/" && anywhere) content = FileContent::Open(path);
   if (!content.ok()) return content.status();
-  XENOSCOPE_ASSIGN_OR_RETURN(const ElfFile elf, ElfFile::Open(content->bytes()));
-  if (!build_id.empty() && elf.BuildId() != build_id) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const ElfFile debug, OpenLike(elf, content->bytes()));
+  if (by_id && debug.BuildId() != elf.BuildId()) {
     return InvalidError("{} is of another build", path);
   }
   return Found{*std::move(content), path};

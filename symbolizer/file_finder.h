@@ -52,7 +52,8 @@ class FileFinder {
 
   // Finds the debug file of `elf`, which was at `path`: by build-id among the images
   // (BUILD-ID.debug) and in /usr/lib/debug/.build-id; by the name in .gnu_debuglink in the same
-  // directory, in its .debug/, and below /usr/lib/debug; or from the server. Error: there is none,
+  // directory, in its .debug/, and below /usr/lib/debug; that of a kernel's module by its own path
+  // below /usr/lib/debug, with or without ".debug"; or from the server. Error: there is none,
   // or only those of other builds. `id` is the content id of a file that may have no build-id: its
   // debug file among the images is named for that.
   absl::StatusOr<Found> DebugFileOf(const ElfFile& elf, const std::string& path,
@@ -69,8 +70,13 @@ class FileFinder {
   // Opens what has this path below the root, as openat2 does with these flags. Returns a file
   // descriptor, or -1 and errno.
   [[nodiscard]] int OpenBelow(const std::string& path, int flags) const;
-  absl::StatusOr<Found> OpenDebug(const std::string& path, const std::string& build_id) const;
+  // Opens the debug file of `elf` at `path`. `anywhere`: on this machine if it is not below the
+  // root. `by_id`: only if it has the build-id.
+  absl::StatusOr<Found> OpenDebug(const ElfFile& elf, const std::string& path, bool by_id,
+                                  bool anywhere) const;
 
+  // Finds the debug file of a kernel's module, which is at the module's path below kDebugDirectory.
+  absl::StatusOr<Found> DebugFileOfModule(const ElfFile& elf, const std::string& path) const;
   absl::StatusOr<Found> FetchDebug(const std::string& build_id) const;
   absl::StatusOr<Found> DebugFileHere(const ElfFile& elf, const std::string& path,
                                       const std::string& id) const;

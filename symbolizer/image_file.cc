@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "symbolizer/elf/object_sections.h"
 #include "symbolizer/elf/plt_symbols.h"
 #include "symbolizer/elf/small_debug_file.h"
 
@@ -31,6 +32,29 @@ absl::StatusOr<std::unique_ptr<ImageFile>> ImageFile::Open(FileContent content, 
     if (gelf_getphdr(image->elf_.get(), static_cast<int>(i), &header) == nullptr) continue;
     if (header.p_type != PT_LOAD) continue;
     image->parts_.push_back({header.p_offset, header.p_filesz, header.p_vaddr});
+  }
+  return image;
+}
+
+absl::StatusOr<std::unique_ptr<ImageFile>> ImageFile::OpenModule(
+    std::shared_ptr<const FileContent> content, std::string path, const FileFinder& finder,
+    std::shared_ptr<const IndexCache> cache) {
+  // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private
+  std::unique_ptr<ImageFile> image(new ImageFile());
+  image->content_ = std::move(content);
+  XENOSCOPE_ASSIGN_OR_RETURN(image->elf_, ElfFile::OpenAny(image->content()));
+  if (!image->elf_.is_object()) return InvalidError("it is not a kernel's module");
+  image->path_ = std::move(path);
+  image->finder_ = finder;
+  image->cache_ = std::move(cache);
+  const ObjectSections objects(image->elf_, image->content());
+  Elf_Scn* section = nullptr;
+  while ((section = elf_nextscn(image->elf_.get(), section)) != nullptr) {
+    GElf_Shdr header;
+    const Address address = objects.AddressOf(elf_ndxscn(section));
+    if (address == 0 || gelf_getshdr(section, &header) == nullptr) continue;
+    if (header.sh_type == SHT_NOBITS) continue;
+    image->parts_.push_back({header.sh_offset, header.sh_size, address});
   }
   return image;
 }

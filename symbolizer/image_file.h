@@ -42,6 +42,11 @@ class ImageFile {
   static absl::StatusOr<std::unique_ptr<ImageFile>> Open(
       FileContent content, std::string path, const FileFinder& finder,
       std::shared_ptr<const IndexCache> cache = nullptr, std::string id = "");
+  // Opens a kernel's module that was at `path`. Addresses are those of object_sections.h. Error:
+  // not ELF, damaged, or linked.
+  static absl::StatusOr<std::unique_ptr<ImageFile>> OpenModule(
+      std::shared_ptr<const FileContent> content, std::string path, const FileFinder& finder,
+      std::shared_ptr<const IndexCache> cache = nullptr);
   ImageFile(const ImageFile&) = delete;
   ImageFile& operator=(const ImageFile&) = delete;
 
@@ -77,7 +82,8 @@ class ImageFile {
   [[nodiscard]] Bytes CodeAt(Address begin, uint64_t size) const;
 
  private:
-  // A loaded part of the file (PT_LOAD): [offset, offset + size) of it lies at `address`.
+  // A loaded part of the file (PT_LOAD, or a module's section with code): [offset, offset + size)
+  // of it lies at `address`.
   struct Part {
     uint64_t offset = 0;
     uint64_t size = 0;

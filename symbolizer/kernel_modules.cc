@@ -14,26 +14,40 @@ namespace {
 // unpacked package of such a distribution there is only the second.
 constexpr const char* kDirectories[] = {"/lib/modules", "/usr/lib/modules"};
 
+constexpr size_t kMaxRelease = 64;  // bytes, as in struct new_utsname
+
 // Returns the release in the text with which a kernel of Linux begins to print (linux_banner):
 // "Linux version RELEASE (...". Empty: it is not there, or no name of a directory.
 std::string ReleaseIn(std::string_view constants) {
   constexpr std::string_view kBanner = "Linux version ";
-  constexpr size_t kMaxRelease = 64;
   const size_t at = constants.find(kBanner);
   if (at == std::string_view::npos) return {};
   std::string_view release = constants.substr(at + kBanner.size(), kMaxRelease + 1);
-  const size_t end = release.find(' ');
-  if (end == std::string_view::npos || release.substr(0, end).find('/') != std::string_view::npos) {
-    return {};
-  }
-  return std::string(release.substr(0, end));
+  release = release.substr(0, release.find(' '));
+  return IsKernelRelease(release) ? std::string(release) : std::string();
+}
+
+// Returns why chains do not go on in the module of a file, or "".
+std::string WhyNoChains(const std::string& path, const absl::Status& placed,
+                        const UnwindTable* table) {
+  if (!placed.ok()) return fmt::format("{}: {}", path, Message(placed));
+  return table == nullptr ? fmt::format("{}: it has no ORC, or a damaged one", path) : "";
 }
 
 }  // namespace
 
+bool IsKernelRelease(std::string_view release) {
+  return !release.empty() && release.size() <= kMaxRelease &&
+         release.find_first_of(std::string_view("/\0", 2)) == std::string_view::npos &&
+         release != "." && release != "..";
+}
+
 ModuleKernel ModuleKernelOf(const ElfFile& vmlinux) {
-  return {.release = ReleaseIn(AsText(vmlinux.Section(".rodata"))),
-          .layout = OrcLayoutOf(vmlinux.Section(".orc_unwind"))};
+  ModuleKernel kernel{.release = ReleaseIn(AsText(vmlinux.Section(".rodata"))), .layout = {}};
+  if (const Bytes orc = vmlinux.Section(".orc_unwind"); !orc.empty()) {
+    kernel.layout = OrcLayoutOf(orc);
+  }
+  return kernel;
 }
 
 void KernelModules::AddFile(DomainId domain, std::shared_ptr<const ModuleFile> file) {
@@ -47,45 +61,66 @@ bool KernelModules::IsKnown(DomainId domain, std::string_view module) const {
 
 void KernelModules::Place(DomainId domain, const std::string& module,
                           std::span<const LoadedFunction> functions, const ModuleKernel& kernel,
-                          const FileFinder& finder) {
+                          const Finders& finders) {
   Domain& of = domains_[domain];
   std::string why_not;
-  for (const auto& file : of.given) {
-    if (file->name() != module) continue;
-    const absl::Status placed = PlaceFile(file, functions, kernel.layout, of);
-    why_not = placed.ok() ? "" : fmt::format("{}: {}", file->path(), Message(placed));
-    if (placed.ok()) {
-      of.why_not[module] = "";
-      return;
-    }
-  }
-  const Listing& listing = ListingOf(finder, kernel.release);
-  if (const auto paths = listing.find(module); paths != listing.end()) {
-    for (const std::string& path : paths->second) {
-      const auto file = Open(finder, path);
-      const absl::Status placed =
-          file.ok() ? PlaceFile(*file, functions, kernel.layout, of) : file.status();
-      why_not = placed.ok() ? "" : fmt::format("{}: {}", path, Message(placed));
-      if (placed.ok()) break;
-    }
-  } else if (why_not.empty()) {
-    why_not = kernel.release.empty()
-                  ? "its file was not given, and vmlinux does not say of which release it is"
-                  : fmt::format("its file was not given, and is not below {}{}/{}",
-                                finder.root() == "/" ? "" : finder.root(), kDirectories[0],
-                                kernel.release);
+  if (!PlaceGiven(module, functions, kernel, finders.here, of, why_not)) {
+    PlaceInstalled(module, functions, kernel, finders.machine, of, why_not);
   }
   of.why_not[module] = why_not;
 }
 
+bool KernelModules::PlaceGiven(const std::string& module, std::span<const LoadedFunction> functions,
+                               const ModuleKernel& kernel, const FileFinder& here, Domain& domain,
+                               std::string& why_not) {
+  for (const auto& file : domain.given) {
+    if (file->name() != module) continue;
+    const UnwindTable* const table = TableOf(*file, kernel.layout);
+    const absl::Status placed = PlaceFile(file, functions, table, here, domain);
+    why_not = WhyNoChains(file->path(), placed, table);
+    if (placed.ok()) return true;
+  }
+  return false;
+}
+
+bool KernelModules::PlaceInstalled(const std::string& module,
+                                   std::span<const LoadedFunction> functions,
+                                   const ModuleKernel& kernel, const FileFinder& machine,
+                                   Domain& domain, std::string& why_not) {
+  const Listing& listing = ListingOf(machine, kernel.release);
+  const auto paths = listing.find(module);
+  if (paths == listing.end()) {
+    if (!why_not.empty()) return false;
+    why_not = kernel.release.empty()
+                  ? "its file was not given, and vmlinux does not say of which release it is"
+                  : fmt::format("its file was not given, and is not below {}{}/{}",
+                                machine.root() == "/" ? "" : machine.root(), kDirectories[0],
+                                kernel.release);
+    return false;
+  }
+  for (const std::string& path : paths->second) {
+    const auto file = Open(machine, path);
+    const UnwindTable* const table = file.ok() ? TableOf(**file, kernel.layout) : nullptr;
+    const absl::Status placed =
+        file.ok() ? PlaceFile(*file, functions, table, machine, domain) : file.status();
+    why_not = WhyNoChains(path, placed, table);
+    if (placed.ok()) return true;
+  }
+  return false;
+}
+
 absl::Status KernelModules::PlaceFile(const std::shared_ptr<const ModuleFile>& file,
-                                      std::span<const LoadedFunction> functions, OrcLayout layout,
+                                      std::span<const LoadedFunction> functions,
+                                      const UnwindTable* table, const FileFinder& finder,
                                       Domain& domain) {
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<LoadedCode> places, file->PlacesOf(functions));
-  const UnwindTable* const table = TableOf(*file, layout);
-  if (table == nullptr) return InvalidError("it has no ORC, or a damaged one");
+  std::unique_ptr<ImageFile>& image = images_[file.get()];
+  if (image == nullptr) {
+    XENOSCOPE_ASSIGN_OR_RETURN(
+        image, ImageFile::OpenModule(file->shared_content(), file->path(), finder, cache_));
+  }
   std::vector<Placed> placed = domain.placed;
-  for (const LoadedCode& code : places) placed.push_back({code, table});
+  for (const LoadedCode& code : places) placed.push_back({code, table, image.get()});
   std::ranges::sort(placed, {}, [](const Placed& of) { return of.code.begin; });
   for (size_t i = 1; i < placed.size(); ++i) {
     if (placed[i].code.begin < placed[i - 1].code.end) {
@@ -97,18 +132,30 @@ absl::Status KernelModules::PlaceFile(const std::shared_ptr<const ModuleFile>& f
   return absl::OkStatus();
 }
 
+const KernelModules::Placed* KernelModules::PlacedAt(const Domain& domain, Address address) {
+  auto after = std::ranges::upper_bound(domain.placed, address, {},
+                                        [](const Placed& item) { return item.code.begin; });
+  if (after == domain.placed.begin() || address >= (--after)->code.end) return nullptr;
+  return &*after;
+}
+
 std::optional<UnwindCode> KernelModules::CodeAt(DomainId domain, Address address) const {
   const auto of = domains_.find(domain);
-  if (of == domains_.end()) return std::nullopt;
-  const std::vector<Placed>& placed = of->second.placed;
-  auto after = std::ranges::upper_bound(placed, address, {},
-                                        [](const Placed& item) { return item.code.begin; });
-  if (after == placed.begin() || address >= (--after)->code.end) return std::nullopt;
-  UnwindCode code{.table = after->table,
-                  .address = address - after->code.begin + after->code.address,
+  const Placed* const placed = of == domains_.end() ? nullptr : PlacedAt(of->second, address);
+  if (placed == nullptr || placed->table == nullptr) return std::nullopt;
+  UnwindCode code{.table = placed->table,
+                  .address = address - placed->code.begin + placed->code.address,
                   .frame_pointers = false};
   code.mapped = code.table->Find(code.address) != UnwindTable::kNoRow;
   return code;
+}
+
+std::optional<KernelModules::Location> KernelModules::LocationOf(DomainId domain,
+                                                                 Address address) const {
+  const auto of = domains_.find(domain);
+  const Placed* const placed = of == domains_.end() ? nullptr : PlacedAt(of->second, address);
+  if (placed == nullptr) return std::nullopt;
+  return Location{placed->image, address - placed->code.begin + placed->code.address};
 }
 
 std::vector<std::string> KernelModules::Missing(DomainId domain) const {
@@ -124,7 +171,12 @@ std::vector<std::string> KernelModules::Missing(DomainId domain) const {
 std::vector<KernelModules::Used> KernelModules::UsedFiles() const {
   std::vector<Used> used;
   for (const auto& [domain, of] : domains_) {
-    for (const auto& file : of.used) used.push_back({domain, file});
+    for (const auto& file : of.used) {
+      ImageFile& image = *images_.at(file.get());
+      // Not looked up again: only what was read is to be kept.
+      const bool has_own = image.debug_path().empty() || image.debug_path() == file->path();
+      used.push_back({domain, file, has_own ? nullptr : image.DebugFile(), image.elf().BuildId()});
+    }
   }
   std::ranges::sort(used, {}, [](const Used& of) { return std::pair(of.domain, of.file->name()); });
   return used;
@@ -159,11 +211,12 @@ absl::StatusOr<std::shared_ptr<const ModuleFile>> KernelModules::Open(const File
   return file;
 }
 
-const UnwindTable* KernelModules::TableOf(const ModuleFile& file, OrcLayout layout) {
-  const auto [known, is_new] = tables_.try_emplace({&file, layout});
+const UnwindTable* KernelModules::TableOf(const ModuleFile& file, std::optional<OrcLayout> layout) {
+  if (!layout) return nullptr;
+  const auto [known, is_new] = tables_.try_emplace({&file, *layout});
   if (is_new) {
     const auto begins = file.OrcBegins();
-    const auto entries = begins ? ReadOrc(*begins, file.OrcEntries(), layout)
+    const auto entries = begins ? ReadOrc(*begins, file.OrcEntries(), *layout)
                                 : std::optional<std::vector<OrcEntry>>();
     auto table = std::make_unique<Table>();
     if (entries) table->bytes = MakeUnwindTable(*entries);

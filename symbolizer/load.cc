@@ -58,6 +58,10 @@ class Loader {
     cache_ = sources.cache;
     server_ = sources.server;
     resolver_->processes().SetCache(cache_);
+    resolver_->modules().SetCache(cache_);
+    for (const KernelRelease& kernel : sources.kernels) {
+      resolver_->SetKernelRelease(kernel.domain, kernel.release);
+    }
     resolver_->processes().SetServer(server_);
     for (const SymbolSource& source : sources.sources) {
       if (source.kind == SourceKind::kModules) {

@@ -51,11 +51,18 @@ struct SymbolRoot {
   std::string directory;
 };
 
+// The release of a domain's kernel, as uname -r prints it.
+struct KernelRelease {
+  DomainId domain;
+  std::string release;
+};
+
 // The sources of symbols of a report.
 struct SymbolSources {
   std::vector<SymbolSource> sources;  // sources; of one domain and kind, better ones first
   std::vector<SymbolRoot> roots;
-  std::string images;  // directory of processes' files by build-id; empty: none
+  std::vector<KernelRelease> kernels;  // where kernels' modules are, if no vmlinux says that
+  std::string images;                  // directory of processes' files by build-id; empty: none
   std::shared_ptr<const IndexCache> cache;  // cache of debug information; null: none
   // Server that is asked for files that are found nowhere; null: none.
   std::shared_ptr<DebugServer> server;

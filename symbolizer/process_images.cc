@@ -204,7 +204,7 @@ void ProcessImages::Read(File& file) const {
   absl::Status status = read(finder, finder.Open(file.path), file.path);
   const auto substitute = substitutes_.find(file.build_id);
   if (!status.ok() && substitute != substitutes_.end()) {
-    const FileFinder here("/", images_, server_);
+    const FileFinder here = FinderHere();
     status = read(here, here.Open(substitute->second), substitute->second);
   }
   if (!status.ok()) {
@@ -236,7 +236,7 @@ void ProcessImages::ReadByBuildId(File& file) const {
   const auto substitute = substitutes_.find(file.build_id);
   absl::Status status = NotFoundError("no file with this build-id was given");
   if (substitute != substitutes_.end()) {
-    const FileFinder here("/", images_, server_);
+    const FileFinder here = FinderHere();
     auto content = here.Open(substitute->second);
     status = content.ok() ? ReadFrom(here, *std::move(content), substitute->second, file)
                           : content.status();

@@ -52,6 +52,8 @@ class ProcessImages {
   void SetRoot(DomainId domain, const std::string& root);
   // Returns a finder of the files of the domain's machine.
   [[nodiscard]] FileFinder FinderOf(DomainId domain) const;
+  // Returns a finder of files that were named on this machine, or that the recording has.
+  [[nodiscard]] FileFinder FinderHere() const { return FileFinder("/", images_, server_); }
   // Adds a file that replaces files with this build-id or content id (hexadecimal) that are not on
   // this machine.
   void AddSubstitute(const std::string& build_id, const std::string& path);

@@ -37,7 +37,7 @@ class DebugInfo::Reader {
   static absl::StatusOr<std::unique_ptr<Reader>> Open(std::shared_ptr<const FileContent> file,
                                                       const FileFinder& finder,
                                                       std::vector<std::string> paths) {
-    XENOSCOPE_ASSIGN_OR_RETURN(const ElfFile elf, ElfFile::Open(file->bytes()));
+    XENOSCOPE_ASSIGN_OR_RETURN(const ElfFile elf, ElfFile::OpenAny(file->bytes()));
     XENOSCOPE_ASSIGN_OR_RETURN(DwarfSections sections, DwarfSections::Read(elf, file->bytes()));
     auto reader =
         std::make_unique<Reader>(std::move(file), sections.size(), finder, std::move(paths));
@@ -304,7 +304,7 @@ DebugInfo::Reader* DebugInfo::OpenedReader() {
 
 void DebugInfo::FindInCache() {
   if (cache_ == nullptr || file_->identity() == FileIdentity()) return;
-  const auto elf = ElfFile::Open(file_->bytes());
+  const auto elf = ElfFile::OpenAny(file_->bytes());
   if (!elf.ok()) return;
   build_id_ = elf->BuildId();
   auto found = cache_->Find(build_id_, file_->identity());

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "symbolizer/disjoint_ranges.h"
+#include "symbolizer/elf/object_sections.h"
 #include "symbolizer/parallel.h"
 
 namespace xenoscope::symbolizer {
@@ -128,7 +129,10 @@ absl::StatusOr<DwarfSections> DwarfSections::Read(const ElfFile& file, Bytes byt
   }
   const bool is_64_bit = elf_header.e_ident[EI_CLASS] == ELFCLASS64;
 
+  const ObjectSections objects(file, bytes);
+
   std::array<CompressionHeader, kCount> compressed;
+  std::array<size_t, kCount> numbers{};  // of the sections in the file
   uint64_t allowed = kAlwaysAllowed + kGrowth * bytes.size();
   Address text_begin = kLastAddress;
   Elf_Scn* section = nullptr;
@@ -143,6 +147,7 @@ absl::StatusOr<DwarfSections> DwarfSections::Read(const ElfFile& file, Bytes byt
     const bool is_old = std::string_view(name).starts_with(kZdebugPrefix);
     const std::optional<size_t> number = NumberOf(name, is_old, kind);
     if (!number) continue;
+    numbers[*number] = elf_ndxscn(section);
     const auto content = Slice(bytes, header.sh_offset, header.sh_size);
     if (!content) return InvalidError("its section {} reaches beyond its end", name);
     if (!is_old && (header.sh_flags & SHF_COMPRESSED) == 0) {
@@ -155,6 +160,7 @@ absl::StatusOr<DwarfSections> DwarfSections::Read(const ElfFile& file, Bytes byt
                         allowed));
     allowed -= compressed[*number].size;
   }
+  if (objects.text_begin() != 0) text_begin = objects.text_begin();
   sections.text_begin_ = text_begin == kLastAddress ? 1 : text_begin;
 
   std::array<absl::Status, kCount> results;
@@ -169,6 +175,11 @@ absl::StatusOr<DwarfSections> DwarfSections::Read(const ElfFile& file, Bytes byt
     sections.sections_[i] = {sections.decompressed_[i].get(), compressed[i].size};
     sections.memory_used_ += compressed[i].size;
   }
+  for (size_t i = 0; i < kCount; ++i) {
+    if (!objects.HasRelocations(numbers[i])) continue;
+    const absl::Status relocated = sections.Relocate(objects, numbers[i], static_cast<Name>(i));
+    if (!relocated.ok()) return InContext(relocated, kNames[i]);
+  }
   if (kind == Kind::kFrames) {
     if (sections.of(kFrame).empty()) return NotFoundError("it has no .debug_frame");
     return sections;
@@ -177,6 +188,18 @@ absl::StatusOr<DwarfSections> DwarfSections::Read(const ElfFile& file, Bytes byt
     return NotFoundError("it has no debug information");
   }
   return sections;
+}
+
+absl::Status DwarfSections::Relocate(const ObjectSections& objects, size_t number, Name name) {
+  const Bytes content = sections_[name];
+  if (content.empty()) return absl::OkStatus();
+  if (decompressed_[name] == nullptr) {
+    decompressed_[name] = std::make_unique_for_overwrite<std::byte[]>(content.size());
+    std::ranges::copy(content, decompressed_[name].get());
+    sections_[name] = {decompressed_[name].get(), content.size()};
+    memory_used_ += content.size();
+  }
+  return objects.Relocate(number, {decompressed_[name].get(), content.size()});
 }
 
 DwarfSections DwarfSections::OfSplit(const DwarfSections& split, const DwarfSections& whole) {

@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/mode.h"
 #include "symbolizer/elf/elf_file.h"
+#include "symbolizer/elf/object_sections.h"
 
 namespace xenoscope::symbolizer {
 
@@ -40,7 +41,8 @@ class DwarfSections {
   };
 
   // Reads the sections of a file, whose bytes must outlive the result. Two sections are
-  // decompressed at a time. Errors: no debug information; a section that is damaged, or that grows
+  // decompressed at a time. Those of an object file are relocated: addresses are as in
+  // object_sections.h. Errors: no debug information; a section that is damaged, or that grows
   // to more than about ten times its size when decompressed (real DWARF does not).
   static absl::StatusOr<DwarfSections> Read(const ElfFile& file, Bytes bytes,
                                             Kind kind = Kind::kWhole);
@@ -60,8 +62,11 @@ class DwarfSections {
   [[nodiscard]] uint64_t MemoryUsed() const { return memory_used_; }
 
  private:
+  // Relocates the section, which has this number in its file.
+  absl::Status Relocate(const ObjectSections& objects, size_t number, Name name);
+
   std::array<Bytes, kCount> sections_;
-  std::array<std::unique_ptr<std::byte[]>, kCount> decompressed_;
+  std::array<std::unique_ptr<std::byte[]>, kCount> decompressed_;  // or relocated
   uint64_t memory_used_ = 0;
   Address text_begin_ = 0;
 };

@@ -33,6 +33,7 @@ absl::StatusOr<ElfFile> ElfFile::OpenAny(Bytes bytes) {
     return InvalidError("it is a damaged ELF file: {}", elf_errmsg(-1));
   }
   file.linked_ = header.e_type == ET_EXEC || header.e_type == ET_DYN;
+  file.object_ = header.e_type == ET_REL;
   file.position_independent_ = header.e_type == ET_DYN;
   return file;
 }

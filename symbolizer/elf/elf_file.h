@@ -27,6 +27,8 @@ class ElfFile {
   [[nodiscard]] Elf* get() const { return elf_.get(); }
   // Returns whether the type is ET_DYN: addresses are relative to where the file is loaded.
   [[nodiscard]] bool position_independent() const { return position_independent_; }
+  // Returns whether the type is ET_REL: sections have no addresses yet (object_sections.h).
+  [[nodiscard]] bool is_object() const { return object_; }
   // Returns the bytes of the section of this name, as they are in the file; empty: there is none.
   [[nodiscard]] Bytes Section(std::string_view name) const;
   // Returns the address, as linked, at which that section is loaded; 0: it is not, or is not there.
@@ -44,6 +46,7 @@ class ElfFile {
   std::unique_ptr<Elf, Closer> elf_;
   bool position_independent_ = false;
   bool linked_ = false;
+  bool object_ = false;
 };
 
 }  // namespace xenoscope::symbolizer

@@ -9,6 +9,7 @@
 
 #include "absl/strings/ascii.h"
 #include "base/error.h"
+#include "symbolizer/elf/object_sections.h"
 
 namespace xenoscope::symbolizer {
 namespace {
@@ -18,6 +19,7 @@ constexpr std::string_view kEnding = ".ko";
 constexpr std::string_view kOrcAddresses = ".orc_unwind_ip";
 constexpr std::string_view kOrcRelocations = ".rela.orc_unwind_ip";
 constexpr std::string_view kModuleInfo = ".modinfo";
+constexpr std::string_view kStart = ".init";  // sections that only the start of a module needs
 
 // Returns the name if a module can have it (KBUILD_MODNAME, MODULE_NAME_LEN), or nothing.
 std::string Checked(std::string name) {
@@ -34,9 +36,9 @@ absl::StatusOr<std::unique_ptr<ModuleFile>> ModuleFile::Open(FileContent content
                                                              std::string path) {
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private
   std::unique_ptr<ModuleFile> file(new ModuleFile());
-  file->content_ = std::move(content);
+  file->content_ = std::make_shared<const FileContent>(std::move(content));
   file->path_ = std::move(path);
-  XENOSCOPE_ASSIGN_OR_RETURN(file->elf_, ElfFile::OpenAny(file->content_.bytes()));
+  XENOSCOPE_ASSIGN_OR_RETURN(file->elf_, ElfFile::OpenAny(file->content()));
   GElf_Ehdr header;
   if (gelf_getehdr(file->elf_.get(), &header) == nullptr || header.e_type != ET_REL ||
       header.e_machine != EM_X86_64 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
@@ -76,6 +78,11 @@ std::string ModuleFile::NameInside() const {
 }
 
 absl::Status ModuleFile::ReadSections() {
+  const ObjectSections objects(elf_, content());
+  size_t names = 0;
+  if (elf_getshdrstrndx(elf_.get(), &names) != 0) {
+    return InvalidError("its section headers are damaged");
+  }
   sections_.emplace_back();  // number 0 is no section
   Elf_Scn* section = nullptr;
   while ((section = elf_nextscn(elf_.get(), section)) != nullptr) {
@@ -88,9 +95,11 @@ absl::Status ModuleFile::ReadSections() {
       symbols_ = *bytes;
       names_ = header.sh_link;
     }
-    constexpr uint64_t kCode = SHF_ALLOC | SHF_EXECINSTR;
-    of = {header.sh_offset, header.sh_size, std::max<uint64_t>(header.sh_addralign, 1),
-          header.sh_type == SHT_PROGBITS && (header.sh_flags & kCode) == kCode};
+    const char* const name = elf_strptr(elf_.get(), names, header.sh_name);
+    of = {.size = header.sh_size,
+          .alignment = std::max<uint64_t>(header.sh_addralign, 1),
+          .address = objects.AddressOf(sections_.size() - 1),
+          .is_start = name != nullptr && std::string_view(name).starts_with(kStart)};
   }
   if (symbols_.empty()) return NotFoundError("it has no symbols: it was stripped, or cut off");
   return absl::OkStatus();
@@ -101,8 +110,9 @@ void ModuleFile::ReadDefinitions() {
     if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= sections_.size()) continue;
     const char* const name = elf_strptr(elf_.get(), names_, symbol->st_name);
     if (name == nullptr || *name == '\0') continue;
-    const auto [known, is_new] =
-        definitions_.try_emplace(name, Definition{symbol->st_shndx, symbol->st_value});
+    const auto [known, is_new] = definitions_.try_emplace(
+        name,
+        Definition{symbol->st_shndx, symbol->st_value, ELF64_ST_TYPE(symbol->st_info) == STT_FUNC});
     if (!is_new) known->second = {};
   }
 }
@@ -113,11 +123,11 @@ std::optional<Elf64_Sym> ModuleFile::SymbolAt(uint64_t number) const {
 }
 
 std::optional<Address> ModuleFile::AddressIn(uint64_t section, uint64_t offset) const {
-  if (section >= sections_.size() || !sections_[section].is_code ||
+  if (section >= sections_.size() || sections_[section].address == 0 ||
       offset > sections_[section].size) {
     return std::nullopt;
   }
-  return sections_[section].offset + offset;
+  return sections_[section].address + offset;
 }
 
 absl::StatusOr<std::vector<LoadedCode>> ModuleFile::PlacesOf(
@@ -133,8 +143,8 @@ absl::StatusOr<std::vector<LoadedCode>> ModuleFile::PlacesOf(
       return InvalidError("it is of another build: the loaded module has {}, which is not in it",
                           function.name);
     }
-    const auto [section, offset] = found->second;
-    if (section == 0 || !sections_[section].is_code) continue;
+    const auto [section, offset, is_function] = found->second;
+    if (section == 0 || sections_[section].address == 0) continue;
     const Address begin = function.address - offset;
     const auto [known, is_new] = begins.try_emplace(section, begin);
     if (known->second != begin || begin % sections_[section].alignment != 0 ||
@@ -144,13 +154,13 @@ absl::StatusOr<std::vector<LoadedCode>> ModuleFile::PlacesOf(
     }
     ++agreeing;
   }
-  if (agreeing < 2) {
+  if (agreeing == 0 || (agreeing == 1 && !HasOneFunction())) {
     return InvalidError("{} of its functions are in kallsyms, too few to say where it was loaded",
                         agreeing);
   }
   std::vector<LoadedCode> places;
   for (const auto& [section, begin] : begins) {
-    places.push_back({begin, begin + sections_[section].size, sections_[section].offset});
+    places.push_back({begin, begin + sections_[section].size, sections_[section].address});
   }
   std::ranges::sort(places, {}, &LoadedCode::begin);
   for (size_t i = 0; i < places.size(); ++i) {
@@ -160,6 +170,14 @@ absl::StatusOr<std::vector<LoadedCode>> ModuleFile::PlacesOf(
     }
   }
   return places;
+}
+
+bool ModuleFile::HasOneFunction() const {
+  return std::ranges::count_if(definitions_, [this](const auto& named) {
+           const auto& [section, offset, is_function] = named.second;
+           return section != 0 && is_function && sections_[section].address != 0 &&
+                  !sections_[section].is_start;
+         }) == 1;
 }
 
 std::optional<std::vector<Address>> ModuleFile::OrcBegins() const {

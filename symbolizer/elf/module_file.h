@@ -1,6 +1,6 @@
 // The file of a module of Linux for x86-64 (NAME.ko): an object file, whose sections the kernel
-// puts wherever it finds room. An address in it is the offset of the byte in the file, which does
-// not depend on where that is. Nothing in the file is trusted.
+// puts wherever it finds room. An address in it is that of object_sections.h, which does not depend
+// on where that is. Nothing in the file is trusted.
 #pragma once
 
 #include <elf.h>
@@ -49,12 +49,15 @@ class ModuleFile {
   [[nodiscard]] const std::string& path() const { return path_; }
   // Returns the name that it has when it is loaded.
   [[nodiscard]] const std::string& name() const { return name_; }
-  [[nodiscard]] Bytes content() const { return content_.bytes(); }
+  [[nodiscard]] Bytes content() const { return content_->bytes(); }
+  [[nodiscard]] const std::shared_ptr<const FileContent>& shared_content() const {
+    return content_;
+  }
 
   // Returns where its sections with code are, those that have one of `functions`, which are all
-  // functions of one loaded module. At least two of them have to be in the file, each once, and all
-  // of a section have to say the same of its place. O(n log n). Error: they do not, or name what is
-  // not in the file: it is of another build.
+  // functions of one loaded module. Two of them have to be in the file, each once, or the only one
+  // that the file has beside those of its start; and all of a section have to say the same of its
+  // place. O(n log n). Error: they do not, or name what is not in the file: it is of another build.
   [[nodiscard]] absl::StatusOr<std::vector<LoadedCode>> PlacesOf(
       std::span<const LoadedFunction> functions) const;
 
@@ -67,15 +70,16 @@ class ModuleFile {
 
  private:
   struct Section {
-    uint64_t offset = 0;
     uint64_t size = 0;
     uint64_t alignment = 1;
-    bool is_code = false;
+    Address address = 0;    // 0: it has no code
+    bool is_start = false;  // its code is dropped once the module was started
   };
   // A symbol that is defined in a section; `section` 0: several have its name.
   struct Definition {
     uint32_t section = 0;
     uint64_t offset = 0;
+    bool is_function = false;
   };
 
   ModuleFile() = default;
@@ -88,7 +92,10 @@ class ModuleFile {
   // is not in the section.
   [[nodiscard]] std::optional<Address> AddressIn(uint64_t section, uint64_t offset) const;
 
-  FileContent content_;
+  // Returns whether one function is all that the loaded module can have in kallsyms.
+  [[nodiscard]] bool HasOneFunction() const;
+
+  std::shared_ptr<const FileContent> content_;
   ElfFile elf_;
   std::string path_;
   std::string name_;

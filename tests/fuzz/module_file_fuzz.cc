@@ -1,5 +1,6 @@
-// Fuzzes the files of kernels' modules. There is no crash, no hang and no read outside; code is
-// inside the file, and entries of ORC are inside the file, as many as there are relocations.
+// Fuzzes the files of kernels' modules. There is no crash, no hang and no read outside; sections
+// with code have addresses of their own, at which the file has their bytes, and entries of ORC are
+// inside them.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +12,8 @@
 #include "symbolizer/elf/elf_file.h"
 #include "symbolizer/elf/elf_symbols.h"
 #include "symbolizer/elf/module_file.h"
+#include "symbolizer/elf/object_sections.h"
+#include "symbolizer/image_file.h"
 #include "symbolizer/unwind/unwind_table.h"
 
 namespace {
@@ -35,9 +38,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto file = symbolizer::ModuleFile::Open(
       symbolizer::FileContent::FromString(std::string(xenoscope::AsText(bytes))), "module.ko");
   if (!file.ok()) return 0;
+  const auto elf = symbolizer::ElfFile::OpenAny((*file)->content());
+  if (!elf.ok()) std::abort();
+  const symbolizer::ObjectSections objects(*elf, (*file)->content());
+  const auto image = symbolizer::ImageFile::OpenModule((*file)->shared_content(), "module.ko",
+                                                       symbolizer::FileFinder());
+  if (!image.ok()) std::abort();
   const auto begins = (*file)->OrcBegins();
   if (begins) {
-    if (std::ranges::any_of(*begins, [size](Address begin) { return begin > size; })) std::abort();
+    const auto is_outside = [&](Address begin) { return begin < objects.text_begin(); };
+    if (std::ranges::any_of(*begins, is_outside)) std::abort();
     for (const auto layout : {symbolizer::OrcLayout::kEnd, symbolizer::OrcLayout::kSignalAndEnd,
                               symbolizer::OrcLayout::kFiveTypes}) {
       const auto entries = symbolizer::ReadOrc(*begins, (*file)->OrcEntries(), layout);
@@ -46,8 +56,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       if (!symbolizer::UnwindTable::Open(xenoscope::AsBytes(table)).ok()) std::abort();
     }
   }
-  const auto elf = symbolizer::ElfFile::OpenAny((*file)->content());
-  if (!elf.ok()) std::abort();
   const auto symbols = symbolizer::ReadLivepatchElf(*elf, "module", 0xffffffffc0201000);
   if (!symbols.ok()) return 0;
   const auto places = (*file)->PlacesOf(LoadedAt(*symbols));
@@ -56,7 +64,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const symbolizer::LoadedCode& code : *places) {
     if (code.begin < end || code.end < code.begin) std::abort();
     end = code.end;
-    if (code.address > size || code.end - code.begin > size - code.address) std::abort();
+    const uint64_t length = code.end - code.begin;
+    if ((*image)->CodeAt(code.address, length).size() != length) std::abort();
+    if (xenoscope::symbolizer::DebugInfo* const debug = (*image)->debug_info()) {
+      for (Address at = code.address; at < code.address + std::min<uint64_t>(length, 64); ++at) {
+        debug->FramesAt(at);
+      }
+    }
   }
   return 0;
 }

@@ -34,6 +34,10 @@ constexpr const char* kRelease = "6.12.1-demo";
 
 ModuleKernel WithoutRelease() { return {.release = "", .layout = OrcLayout::kFiveTypes}; }
 
+KernelModules::Finders FindersBelow(const fs::path& root) {
+  return {FileFinder(root.string()), FileFinder()};
+}
+
 // A directory of the test's own.
 class KernelModulesTest : public testing::Test {
  protected:
@@ -68,8 +72,7 @@ class KernelModulesTest : public testing::Test {
   // Looks for the file of the loaded module below root_. Returns why there is none.
   std::vector<std::string> Place(std::vector<LoadedFunction> functions = Functions()) {
     modules_.Place(kDomain, "demo_module", functions,
-                   {.release = kRelease, .layout = OrcLayout::kFiveTypes},
-                   FileFinder(root_.string()));
+                   {.release = kRelease, .layout = OrcLayout::kFiveTypes}, FindersBelow(root_));
     return modules_.Missing(kDomain);
   }
 
@@ -103,7 +106,7 @@ TEST_F(KernelModulesTest, AreWhereAllTheirFunctionsSay) {
       {{{"submit", kText}, {"transfer", kText + 0x50}}, "transfer is at another place"},
       {{{"submit", kText}, {"transfer", kText + 0x40}, {"renamed", kText + 0x60}},
        "the loaded module has renamed"},
-      {{{"submit", kText}}, "1 of its functions"},
+      {{{"submit", kText}}, "1 of its functions"},  // the file has others
       {{}, "0 of its functions"},
       {{{"submit", kText}, {"transfer", kText + 0x40}, {"fail", kUnlikely + kFail + 4}},
        "fail is at another place"},  // its section is aligned to 16 bytes
@@ -115,6 +118,31 @@ TEST_F(KernelModulesTest, AreWhereAllTheirFunctionsSay) {
     ASSERT_FALSE(refusal.ok()) << c.why;
     EXPECT_THAT(std::string(refusal.status().message()), HasSubstr(c.why));
   }
+}
+
+// Of a module with one function nothing more can be in kallsyms.
+TEST_F(KernelModulesTest, MayHaveOneFunction) {
+  const char* const source = R"(
+      .section .modinfo, "a"
+      .asciz "name=demo_module"
+      .text
+      .fill 0x10, 1, 0x90
+      .type only, @function
+      only: .fill 0x20, 1, 0x90
+      label: .fill 0x10, 1, 0x90
+      .section .init.text, "ax"
+      .type start, @function
+      start: .fill 0x10, 1, 0x90
+    )";
+  ASSERT_TRUE(AssembleModule(root_ / "one.ko", source));
+  const auto file = Open(root_ / "one.ko");
+  const std::vector<LoadedFunction> functions = {{"only", kText + 0x10}};
+  const auto places = file->PlacesOf(functions);
+  ASSERT_TRUE(places.ok()) << places.status();
+  ASSERT_THAT(*places, SizeIs(1));
+  EXPECT_EQ(places->front().begin, kText);
+  EXPECT_EQ(places->front().end, kText + 0x40);
+  EXPECT_FALSE(file->PlacesOf(std::vector<LoadedFunction>{{"other", kText + 0x10}}).ok());
 }
 
 TEST_F(KernelModulesTest, HaveEntriesOfOrcAtTheirPlacesInTheFile) {
@@ -166,8 +194,7 @@ TEST_F(KernelModulesTest, HaveNoOrcWhereThatIsDamaged) {
     EXPECT_FALSE(file->OrcBegins().has_value());
     KernelModules modules;
     modules.AddFile(kDomain, file);
-    modules.Place(kDomain, "demo_module", Functions(), WithoutRelease(),
-                  FileFinder(root_.string()));
+    modules.Place(kDomain, "demo_module", Functions(), WithoutRelease(), FindersBelow(root_));
     EXPECT_THAT(modules.Missing(kDomain), ElementsAre(HasSubstr("no ORC, or a damaged one")));
     EXPECT_FALSE(modules.CodeAt(kDomain, kText).has_value());
   }
@@ -245,8 +272,7 @@ TEST_F(KernelModulesTest, AreNotFoundThroughLinksThatLeadOut) {
   const auto place = [&] {
     KernelModules modules;
     modules.Place(kDomain, "demo_module", Functions(),
-                  {.release = kRelease, .layout = OrcLayout::kFiveTypes},
-                  FileFinder(guest.string()));
+                  {.release = kRelease, .layout = OrcLayout::kFiveTypes}, FindersBelow(guest));
     return modules.Missing(kDomain);
   };
   EXPECT_THAT(place(), SizeIs(1));
@@ -262,10 +288,10 @@ TEST_F(KernelModulesTest, OfADomainDoNotOverlap) {
   modules_.AddFile(kDomain, Open(root_ / "other.ko"));
   std::vector<LoadedFunction> functions = Functions();
   for (LoadedFunction& function : functions) function.address += 0x10;
-  modules_.Place(kDomain, "other", functions, WithoutRelease(), FileFinder(root_.string()));
+  modules_.Place(kDomain, "other", functions, WithoutRelease(), FindersBelow(root_));
   EXPECT_THAT(modules_.Missing(kDomain), ElementsAre(HasSubstr("another module")));
   modules_.AddFile(DomainId{4}, Open(root_ / "other.ko"));
-  modules_.Place(DomainId{4}, "other", functions, WithoutRelease(), FileFinder(root_.string()));
+  modules_.Place(DomainId{4}, "other", functions, WithoutRelease(), FindersBelow(root_));
   EXPECT_THAT(modules_.Missing(DomainId{4}), IsEmpty()) << "another domain's memory";
 }
 
