@@ -9,6 +9,7 @@
 
 #include "analysis/bounded_table.h"
 #include "analysis/summary/registry.h"
+#include "trace/handled_interrupt.h"
 
 namespace xenoscope::analysis {
 namespace {
@@ -46,9 +47,8 @@ class Irqs final : public Mergeable<Irqs> {
     const trace::Record& record = attributed.record;
     const uint32_t irq = record.payload.Word(0);
     if (record.event == Event::kHwIrqHandled) {
-      // The records have the low halves of the TSC; their difference is right though they wrap.
       handled_.At({irq, record.pcpu.value}, kOthers, kMaxEntries, budget_)
-          .Add(record.payload.Word(2) - record.payload.Word(1));
+          .Add(trace::DecodeHandledInterrupt(record).cycles);
       return;
     }
     if (record.event == Event::kHwIrqUnmappedVector) {

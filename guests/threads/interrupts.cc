@@ -1,8 +1,21 @@
 #include "guests/threads/interrupts.h"
 
 #include <algorithm>
+#include <array>
 
 namespace xenoscope::guests {
+namespace {
+
+// By vector (include/linux/interrupt.h).
+constexpr std::array<std::string_view, 10> kSoftirqNames{
+    "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"};
+
+}  // namespace
+
+std::string_view HandlerName(const InterruptKey& key) {
+  if (!key.is_soft) return key.name;
+  return key.number < kSoftirqNames.size() ? kSoftirqNames.at(key.number) : std::string_view();
+}
 
 Interrupt& Interrupts::SumOf(InterruptKey key) {
   if (sums_.size() >= kMaxSums && !sums_.contains(key)) key = {};
@@ -11,39 +24,40 @@ Interrupt& Interrupts::SumOf(InterruptKey key) {
   return sum;
 }
 
-void Interrupts::Begin(size_t cpu, InterruptKey key, uint64_t losses, const StateTimes& so_far) {
+void Interrupts::Begin(size_t cpu, InterruptKey key, const Now& now) {
   std::vector<Run>& open = open_[cpu];
   if (open.size() == kMaxDepth) {
     ++SumOf(std::move(key)).cut;
     return;
   }
-  open.push_back({std::move(key), losses, so_far, {}});
+  open.push_back({std::move(key), now.at, now.losses, now.so_far, {}});
 }
 
-void Interrupts::End(size_t cpu, bool is_soft, uint64_t number, uint64_t losses,
-                     const StateTimes& so_far) {
+std::optional<Interrupts::Ended> Interrupts::End(size_t cpu, bool is_soft, uint64_t number,
+                                                 const Now& now) {
   std::vector<Run>& open = open_[cpu];
   if (open.empty() || open.back().key.is_soft != is_soft || open.back().key.number != number) {
     ++SumOf({is_soft, number, ""}).cut;
     Reset(cpu);
-    return;
+    return std::nullopt;
   }
   const Run run = std::move(open.back());
   open.pop_back();
   Interrupt& sum = SumOf(run.key);
-  if (run.losses != losses) {
+  if (run.losses != now.losses) {
     ++sum.cut;
-    return;
+    return std::nullopt;
   }
   ++sum.runs;
   Cycles own = 0;
-  for (size_t state = 0; state < so_far.size(); ++state) {
-    const Cycles time = so_far[state] - run.before[state];
+  for (size_t state = 0; state < now.so_far.size(); ++state) {
+    const Cycles time = now.so_far[state] - run.before[state];
     if (!open.empty()) open.back().inner[state] += time;
     sum.times[state] += time - run.inner[state];
     own += time - run.inner[state];
   }
   sum.longest = std::max(sum.longest, own);
+  return Ended{sum.key, {run.begin, now.at}};
 }
 
 void Interrupts::Reset(size_t cpu) {

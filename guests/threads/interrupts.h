@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,6 +30,10 @@ struct InterruptKey {
   }
 };
 
+// Returns the name of the handler; of a softirq: what its vector is for ("NET_RX"), empty if that
+// is not known.
+[[nodiscard]] std::string_view HandlerName(const InterruptKey& key);
+
 struct Interrupt {
   InterruptKey key;
   uint64_t runs = 0;  // that began and ended
@@ -43,10 +48,20 @@ class Interrupts {
  public:
   explicit Interrupts(size_t cpus) : open_(cpus) {}
 
-  // A handler begins on the CPU, or ends, when the CPU's times are `so_far`. `losses`: of events up
-  // to then; runs during which there was one are cut. O(1) amortised.
-  void Begin(size_t cpu, InterruptKey key, uint64_t losses, const StateTimes& so_far);
-  void End(size_t cpu, bool is_soft, uint64_t number, uint64_t losses, const StateTimes& so_far);
+  // What is known when a handler begins or ends.
+  struct Now {
+    Tsc at;
+    uint64_t losses = 0;       // of events up to then; runs during which there was one are cut
+    const StateTimes& so_far;  // the CPU's times
+  };
+  // A run that was not cut.
+  struct Ended {
+    const InterruptKey& key;  // until the next call
+    TscRange range;
+  };
+  // A handler begins on the CPU, or ends: returns its run. O(1) amortised.
+  void Begin(size_t cpu, InterruptKey key, const Now& now);
+  std::optional<Ended> End(size_t cpu, bool is_soft, uint64_t number, const Now& now);
   // No handler runs on the CPU, whatever events before said.
   void Reset(size_t cpu);
   // Returns the sums in the order of their keys. O(n log n).
@@ -60,6 +75,7 @@ class Interrupts {
  private:
   struct Run {
     InterruptKey key;
+    Tsc begin;
     uint64_t losses = 0;
     StateTimes before{};
     StateTimes inner{};  // of the handlers that interrupted it

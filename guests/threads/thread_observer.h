@@ -8,6 +8,7 @@
 #include "base/ids.h"
 #include "base/tsc.h"
 #include "guests/threads/culprits.h"
+#include "guests/threads/interrupts.h"
 
 namespace xenoscope::guests {
 
@@ -40,6 +41,14 @@ struct ThreadWakeup {
   std::optional<EventSender> sender{};
 };
 
+// A handler of an interrupt ran on a vCPU, with what interrupted it.
+struct HandlerRun {
+  DomainId domain;
+  uint32_t cpu = 0;
+  TscRange range;
+  const InterruptKey& of;  // until the call returns
+};
+
 class ThreadObserver {
  public:
   virtual ~ThreadObserver() = default;
@@ -47,6 +56,9 @@ class ThreadObserver {
   // contradict itself: they may overlap then. An interval on a vCPU may have several parts.
   virtual void OnInterval(const ThreadInterval& interval) = 0;
   virtual void OnWakeup(const ThreadWakeup& wakeup) = 0;
+  // Receives the runs of handlers at their ends: one that was interrupted comes after the one that
+  // interrupted it. Those of which the begin or the end is not known are left out.
+  virtual void OnHandler(const HandlerRun& /*run*/) {}
 };
 
 }  // namespace xenoscope::guests

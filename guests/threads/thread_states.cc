@@ -359,14 +359,14 @@ void ThreadStates::OnInterrupt(uint32_t cpu, const KernelEvent& event, const Vcp
                                Tsc at) {
   const KernelEventKind kind = event.kind;
   Charge(cpu, at, state);
-  const StateTimes& so_far = vcpus_[cpu].times;
+  const Interrupts::Now now{at, losses_, vcpus_[cpu].times};
   const bool is_soft =
       kind == KernelEventKind::kSoftirqEntry || kind == KernelEventKind::kSoftirqExit;
   if (kind == KernelEventKind::kIrqEntry || kind == KernelEventKind::kSoftirqEntry) {
     const std::string_view name = event.name.substr(0, kMaxName);
-    interrupts_.Begin(cpu, {is_soft, event.number, std::string(name)}, losses_, so_far);
-  } else {
-    interrupts_.End(cpu, is_soft, event.number, losses_, so_far);
+    interrupts_.Begin(cpu, {is_soft, event.number, std::string(name)}, now);
+  } else if (const auto ended = interrupts_.End(cpu, is_soft, event.number, now)) {
+    if (observer_ != nullptr) observer_->OnHandler({domain(), cpu, ended->range, ended->key});
   }
   VcpuTrack& vcpu = vcpu_tracks_[cpu];
   if (kind == KernelEventKind::kIrqEntry) vcpu.in_irq = true;

@@ -10,6 +10,7 @@
 #include "report/export/timeline_names.h"
 #include "report/markup.h"
 #include "trace/exit_name.h"
+#include "trace/handled_interrupt.h"
 
 namespace xenoscope::report {
 namespace {
@@ -81,12 +82,34 @@ uint64_t PerfettoWriter::TrackNumber(Part part, uint64_t of) {
 void PerfettoWriter::OnRecord(const trace::Record& record) {
   packets_.Begin(record.tsc);
   now_ = record.tsc;
+  if (record.event == trace::Event::kHwIrqHandled) PutInterrupt(record);
   if (const auto mark = trace::DecodeGuestMark(record)) {
     const size_t pcpu = record.pcpu.value;
     if (pcpu < runners_.size() && runners_[pcpu]) {
       guest_marks_.Add(*runners_[pcpu], record.tsc, *mark);
     }
   }
+}
+
+void PerfettoWriter::PutInterrupt(const trace::Record& record) {
+  const trace::HandledInterrupt handled = trace::DecodeHandledInterrupt(record);
+  const uint64_t track = TrackNumber(Part::kPcpuInterrupts, record.pcpu.value);
+  if (record.pcpu.value >= interrupts_end_.size()) {
+    interrupts_end_.resize(size_t{record.pcpu.value} + 1);
+  }
+  KnowPcpu(record.pcpu);
+  Tsc& end = interrupts_end_[record.pcpu.value];
+  if (end == Tsc{}) {
+    packets_.PutTrack(track, TrackNumber(Part::kProcess, kPcpusPid),
+                      fmt::format("pCPU {}: interrupts", record.pcpu.value));
+  }
+  // One may have interrupted another: slices of a track do not overlap.
+  const TscRange range{std::max(handled.range.begin, end), handled.range.end};
+  end = std::max(end, handled.range.end);
+  if (range.Empty()) return;
+  constexpr uint32_t kMostIrqs = 1U << 14U;  // names that are kept; Xen has fewer
+  const bool is_known = handled.irq < kMostIrqs;
+  packets_.PutSlice(track, range, is_known ? fmt::format("irq {}", handled.irq) : "irq");
 }
 
 void PerfettoWriter::OnNonRecord(const trace::Item& item) {

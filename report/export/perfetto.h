@@ -6,8 +6,8 @@
 // process; its runstates, its guest and exit intervals, and its marks are tracks. Its runs are
 // events of Linux's scheduler, too, so that Perfetto's own tracks of CPUs show them. Marks that a
 // domain wrote (trace/guest_mark.h) are a track of its process, and what they begin and end a track
-// for each text. The pCPUs together are a process too; its tracks show which vCPU ran and the
-// requests to Xen. Timestamps are nanoseconds since the trace began.
+// for each text. The pCPUs together are a process too; its tracks show which vCPU ran, the requests
+// to Xen and the interrupts that Xen handled. Timestamps are nanoseconds since the trace began.
 //
 // Samples are perf samples with their stacks. A sample that has a bracket instead of an exact time
 // belongs to a separate thread, "... (drained)". Its time is the end of its bracket, where it was
@@ -52,7 +52,8 @@ class PerfettoWriter final : public correlate::PipelineObserver {
                  PerfettoPackets::Sink sink);
 
   [[nodiscard]] bool Wants(trace::Event event) const override {
-    return event == trace::Event::kGuest || trace::Crosses(event);
+    return event == trace::Event::kGuest || event == trace::Event::kHwIrqHandled ||
+           trace::Crosses(event);
   }
   void OnRecord(const trace::Record& record) override;
   void OnNonRecord(const trace::Item& item) override;
@@ -90,7 +91,8 @@ class PerfettoWriter final : public correlate::PipelineObserver {
     kPcpuLosses,
     kRunnable,
     kGuestMarks,
-    kGuestSpans
+    kGuestSpans,
+    kPcpuInterrupts
   };
   struct Vcpu {
     VcpuRef ref;
@@ -124,6 +126,8 @@ class PerfettoWriter final : public correlate::PipelineObserver {
   void PutSwitch(PcpuId pcpu, Tsc at, std::optional<uint32_t> to);
   void PutBundle(Scheduled& scheduled);
   static int32_t TidOf(uint32_t vcpu_index) { return static_cast<int32_t>(kFirstTid + vcpu_index); }
+  // Puts an interrupt that Xen handled, if the record says so.
+  void PutInterrupt(const trace::Record& record);
   void OnGuestMark(const trace::WholeGuestMark& mark);
   // Returns the track of what marks of this text begin and end; nothing if there are too many.
   std::optional<uint64_t> SpanTrack(DomainId domain, const std::string& text);
@@ -157,6 +161,7 @@ class PerfettoWriter final : public correlate::PipelineObserver {
   std::map<std::pair<DomainId, std::string>, uint64_t> spans_;  // tracks by domain and text
   int64_t runnable_ = 0;
   bool counts_runnable_ = false;
+  std::vector<Tsc> interrupts_end_;  // by pCPU: of the last interrupt; Tsc{}: there is none yet
 };
 
 }  // namespace xenoscope::report

@@ -6,6 +6,7 @@
 
 #include "guests/threads/container_name.h"
 #include "report/markup.h"
+#include "report/threads/interrupts_view.h"
 
 namespace xenoscope::report {
 namespace {
@@ -22,6 +23,8 @@ using perfetto::Message;
 constexpr uint64_t kFirstProcessTrack = uint64_t{1} << 40;
 constexpr uint64_t kFirstThreadTrack = uint64_t{2} << 40;
 constexpr uint64_t kFirstVcpuTrack = uint64_t{3} << 40;
+constexpr uint64_t kFirstIrqTrack = uint64_t{4} << 40;
+constexpr uint64_t kFirstSoftirqTrack = uint64_t{5} << 40;
 
 // What a slice is called. VM exits are on the track of the vCPU.
 const char* SliceName(ThreadState state) {
@@ -49,6 +52,11 @@ const char* SliceName(ThreadState state) {
       break;
   }
   return "events lost";
+}
+
+// Returns the number of the vCPU's track, of those that begin at `first`.
+uint64_t TrackOfVcpu(uint64_t first, DomainId domain, uint32_t cpu) {
+  return first + (uint64_t{domain.value} << 16) + cpu;
 }
 
 std::string NumberedName(const std::string& name, uint32_t number) {
@@ -155,7 +163,7 @@ void PerfettoThreads::PutOnVcpu(Domain& domain, uint32_t cpu) {
   vcpu.open = false;
   const VcpuRef ref{domain.states->domain(), VcpuId{cpu}};
   if (vcpu.track == 0) {
-    vcpu.track = kFirstVcpuTrack + (uint64_t{ref.domain.value} << 16) + cpu;
+    vcpu.track = TrackOfVcpu(kFirstVcpuTrack, ref.domain, cpu);
     packets_.PutTrack(vcpu.track, vcpu_track_(ref), "threads");
   }
   const GuestThread& thread = domain.states->threads()[vcpu.thread];
@@ -180,6 +188,25 @@ void PerfettoThreads::OnWakeup(const guests::ThreadWakeup& wakeup) {
                          Printable(fmt::format("wakes {}", NumberedName(woken.name, woken.tid))));
         event.add_fixed64(EventField::kFlows, flow);
       });
+}
+
+void PerfettoThreads::OnHandler(const guests::HandlerRun& run) {
+  Domain* const domain = Find(run.domain);
+  if (domain == nullptr || run.cpu >= domain->vcpus.size()) return;
+  Vcpu& vcpu = domain->vcpus[run.cpu];
+  Handlers& handlers = run.of.is_soft ? vcpu.softirqs : vcpu.irqs;
+  // Kernels do not interrupt a handler by another one of its kind; events may say that they do.
+  const TscRange range{std::max(run.range.begin, handlers.end), run.range.end};
+  if (range.Empty()) return;
+  if (handlers.track == 0) {
+    handlers.track =
+        TrackOfVcpu(run.of.is_soft ? kFirstSoftirqTrack : kFirstIrqTrack, run.domain, run.cpu);
+    packets_.PutTrack(handlers.track, vcpu_track_({run.domain, VcpuId{run.cpu}}),
+                      run.of.is_soft ? "softirqs" : "irqs");
+  }
+  handlers.end = range.end;
+  packets_.PutText(handlers.track, range.begin, kSliceBegin, HandlerTitle(run.of));
+  packets_.PutSliceEnd(handlers.track, range.end);
 }
 
 void PerfettoThreads::Finish() {

@@ -1,6 +1,7 @@
 // Writes the threads of dom0 and of guests into a Perfetto trace: each process that their kernels
 // have is a process, with the threads' states as slices; each vCPU has a track of the threads that
-// its kernel put on it; wake-ups are flows from the thread that woke another one.
+// its kernel put on it, and tracks of the handlers of its interrupts; wake-ups are flows from the
+// thread that woke another one.
 #pragma once
 
 #include <cstddef>
@@ -35,6 +36,7 @@ class PerfettoThreads final : public guests::ThreadObserver {
 
   void OnInterval(const guests::ThreadInterval& interval) override;
   void OnWakeup(const guests::ThreadWakeup& wakeup) override;
+  void OnHandler(const guests::HandlerRun& run) override;
   // Writes what is left.
   void Finish();
 
@@ -45,11 +47,18 @@ class PerfettoThreads final : public guests::ThreadObserver {
     std::optional<std::pair<TscRange, const char*>> open;  // a slice that may go on
     uint64_t woken_by = 0;  // the flow that ends with the next slice; 0: none
   };
+  // The handlers of a vCPU's interrupts, or what these left to do.
+  struct Handlers {
+    uint64_t track = 0;  // 0: none yet
+    Tsc end;             // of what is written
+  };
   struct Vcpu {
     uint64_t track = 0;
     TscRange range;  // of the thread on it
     size_t thread = 0;
     bool open = false;
+    Handlers irqs{};
+    Handlers softirqs{};
   };
   struct Domain {
     const guests::ThreadStates* states = nullptr;

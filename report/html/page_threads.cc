@@ -69,6 +69,12 @@ void PageThreads::OnInterval(const guests::ThreadInterval& interval) {
   Put(found->vcpus[*interval.cpu], number->second, TrackPart::kFirst, interval.range);
 }
 
+void PageThreads::OnHandler(const guests::HandlerRun& run) {
+  const auto found = std::ranges::find(
+      domains_, run.domain, [](const Domain& domain) { return domain.states->domain(); });
+  if (found != domains_.end() && run.cpu < found->states->vcpus().size()) handlers_.Add(run);
+}
+
 void PageThreads::Put(Row& row, uint32_t code, TrackPart part, TscRange range) {
   const TscRange part_shown =
       TscRange{std::max(range.begin, row.open.end), range.end}.Intersect(shown_);
@@ -153,6 +159,7 @@ absl::StatusOr<ordered_json> PageThreads::ToJson(
                    {"together_below", limit_.together_below()},
                    {"interval_bytes", std::move(packed.bytes)},
                    {"intervals", std::move(packed.packed)}};
+  XENOSCOPE_ASSIGN_OR_RETURN(out["handlers"], handlers_.ToJson(label));
   return out;
 }
 

@@ -1,5 +1,5 @@
 // The threads of dom0 and of guests in the page's timeline: which thread each vCPU ran, by the
-// events of its kernel, and what each thread did meanwhile.
+// events of its kernel, what each thread did meanwhile, and which handlers of interrupts ran.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +18,7 @@
 #include "guests/threads/thread_observer.h"
 #include "guests/threads/thread_states.h"
 #include "report/html/interval_track.h"
+#include "report/html/page_handlers.h"
 
 namespace xenoscope::report {
 
@@ -32,12 +33,13 @@ class PageThreads final : public guests::ThreadObserver {
   // `domains`, which outlive this, are about to follow their events. `shown` is the range of the
   // page, whose begin is its time 0.
   PageThreads(std::span<const guests::ThreadStates> domains, TscRange shown)
-      : shown_(shown), domains_(domains.size()) {
+      : shown_(shown), handlers_(shown), domains_(domains.size()) {
     for (size_t i = 0; i < domains.size(); ++i) domains_[i].states = &domains[i];
   }
 
   void OnInterval(const guests::ThreadInterval& interval) override;
   void OnWakeup(const guests::ThreadWakeup& /*wakeup*/) override {}
+  void OnHandler(const guests::HandlerRun& run) override;
 
   // Returns the page's threads (docs/schemas/page.schema.json), after the last event. Call it once.
   // Errors: Internal when zlib fails.
@@ -69,6 +71,7 @@ class PageThreads final : public guests::ThreadObserver {
   [[nodiscard]] std::vector<ThreadRef> OnVcpus() const;
 
   TscRange shown_;
+  PageHandlers handlers_;
   std::vector<Domain> domains_;
   TrackLimit limit_{kMaxIntervals, kMaxIntervalBytes};
   absl::flat_hash_map<uint64_t, uint32_t> numbers_;  // by domain and thread

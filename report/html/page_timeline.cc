@@ -12,6 +12,7 @@
 #include "report/markup.h"
 #include "report/timeline/time_bins.h"
 #include "trace/exit_name.h"
+#include "trace/handled_interrupt.h"
 
 namespace xenoscope::report {
 namespace {
@@ -71,18 +72,15 @@ void PageTimeline::OnRecord(const trace::Record& record) {
   if (woken != index_.end()) vcpus_[woken->second].wake = {record.tsc, record.pcpu};
 }
 
-// Xen writes the record when it has handled the interrupt, with the low halves of the TSC at both
-// ends: their difference is right though they wrap.
 void PageTimeline::OnInterrupt(const trace::Record& record) {
-  const uint32_t length = record.payload.Word(2) - record.payload.Word(1);
-  const auto shown =
-      Shown({Tsc{record.tsc.value - std::min<uint64_t>(length, record.tsc.value)}, record.tsc});
+  const trace::HandledInterrupt handled = trace::DecodeHandledInterrupt(record);
+  const auto shown = Shown(handled.range);
   if (!shown) return;
   const auto [begin, end] = *shown;
   ExtendTo(end);
   constexpr uint32_t kMostIrqs = 1U << 20U;
-  Keep(pcpus_[record.pcpu.value].interrupts, std::min(record.payload.Word(0), kMostIrqs),
-       TrackPart::kFirst, begin, end - begin);
+  Keep(pcpus_[record.pcpu.value].interrupts, std::min(handled.irq, kMostIrqs), TrackPart::kFirst,
+       begin, end - begin);
 }
 
 void PageTimeline::OnNonRecord(const trace::Item& item) {

@@ -1,7 +1,8 @@
 #include "report/threads/interrupts_view.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <array>
 #include <utility>
 #include <vector>
 
@@ -12,16 +13,15 @@ namespace {
 
 using guests::Interrupt;
 
-// By vector (include/linux/interrupt.h).
-constexpr std::array<const char*, 10> kSoftirqNames{
-    "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"};
-
-std::string HandlerName(const guests::InterruptKey& key) {
-  if (!key.is_soft) return key.name;
-  return key.number < kSoftirqNames.size() ? kSoftirqNames.at(key.number) : "";
-}
+const char* KindName(const guests::InterruptKey& key) { return key.is_soft ? "softirq" : "irq"; }
 
 }  // namespace
+
+std::string HandlerTitle(const guests::InterruptKey& key) {
+  const std::string_view name = guests::HandlerName(key);
+  if (key.is_soft && !name.empty()) return fmt::format("{} {}", KindName(key), name);
+  return fmt::format("{} {}{}{}", KindName(key), key.number, name.empty() ? "" : " ", name);
+}
 
 Table InterruptsTable(std::span<const guests::ThreadStates> domains,
                       const std::function<std::string(DomainId)>& name_of, Clock clock,
@@ -57,9 +57,9 @@ Table InterruptsTable(std::span<const guests::ThreadStates> domains,
   }
   for (const auto& [domain, interrupt] : rows) {
     std::vector<Cell> cells{DomainLabel(domain, name_of(domain)),
-                            std::string(interrupt.key.is_soft ? "softirq" : "irq"),
+                            std::string(KindName(interrupt.key)),
                             interrupt.key.number,
-                            HandlerName(interrupt.key),
+                            std::string(guests::HandlerName(interrupt.key)),
                             interrupt.runs,
                             interrupt.cut,
                             clock.Seconds(guests::Sum(interrupt.times)),

@@ -807,13 +807,20 @@ async function threads() {
   check("no thread is followed", (await page.$("#followed")) === null);
   // The threads of a vCPU are found on the pCPU where it ran: the lane below the pCPU's.
   const lane = y + 26 + 22 + 4 + 6;
-  const seen = new Set();
-  for (let at = 200; at < 900; at += 7) {
-    await page.mouse.move(x + at, lane);
-    const text = await page.textContent("#tip");
-    if (text.includes("on pv v0")) seen.add(text.split("of ")[0]);
-  }
+  const seenIn = async (row, before) => {
+    const seen = new Set();
+    for (let at = 200; at < 900; at += 7) {
+      await page.mouse.move(x + at, row);
+      const text = await page.textContent("#tip");
+      if (text.includes("on pv v0")) seen.add(text.split(before)[0]);
+    }
+    return seen;
+  };
+  const seen = await seenIn(lane, "of ");
   check("threads on the pCPU", seen.has("web (7)") && seen.has("db (9)"), [...seen]);
+  // Below it, the handlers of its kernel's interrupts: an interrupt is drawn over the softirq that it stopped.
+  const handlers = await seenIn(lane + 12 + 4, "on ");
+  check("handlers on the pCPU", handlers.has("irq 24 eth0") && handlers.has("softirq NET_RX"), [...handlers]);
   await page.close();
 }
 

@@ -37,7 +37,11 @@ const LEGEND: [colour: string, words: string][] = [
   ["bracket", "samples whose exact time is not known"],
 ];
 
-const QUEUED: [colour: string, words: string][] = [["queued", "a thread waits in its kernel's queue"]];
+/** Where kernels' events are known. */
+const OF_KERNELS: [colour: string, words: string][] = [
+  ["queued", "a thread waits in its kernel's queue"],
+  ["softirq", "softirqs"],
+];
 
 /** The wake-ups of the vCPUs in view, from any row; more than MOST_ARROWS where there are many. */
 function wakesIn(inView: Row[], rows: Row[], { runsOn }: Groups, [from, to]: number[]): Wake[] {
@@ -325,7 +329,7 @@ function Colours({ timeline }: { timeline: Timeline }): JSX.Element {
     <Legend
       of={[
         ...LEGEND,
-        ...(timeline.threads === undefined ? [] : QUEUED),
+        ...(timeline.threads === undefined ? [] : OF_KERNELS),
         ...shown.map((name, i): [string, string] => [DOMAINS[i][0], `pCPU: ${name}`]),
       ]}
     >

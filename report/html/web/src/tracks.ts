@@ -5,6 +5,7 @@ import { Timeline } from "./data";
 import { count, percent, time } from "./format";
 import { domainsHeat, pcpusHeat } from "./heat_lanes";
 import type { Heat } from "./heat_track";
+import { Handlers, pcpuHandlers, vcpuHandlers } from "./handlers";
 import { Intervals, firstAfter, lazyIntervals } from "./intervals";
 import { packedRows } from "./packed";
 import { pcpuThreads, threadGroups, vcpuThreads } from "./thread_tracks";
@@ -131,6 +132,7 @@ export function timelineGroups(timeline: Timeline, activity: Activity, hz: numbe
 
   const packed = packedRows(timeline.intervals, timeline.interval_bytes);
   const threads = timeline.threads === undefined ? undefined : new Threads(timeline.threads);
+  const handlers = timeline.threads === undefined ? undefined : new Handlers(timeline.threads.handlers);
   const known: (Intervals | undefined)[] = [];
   /** Those of each pCPU's vCPUs and interrupts, each vCPU's runstates and exits. */
   const intervals = (i: number): Intervals => (known[i] ??= lazyIntervals(() => packed(i)));
@@ -411,7 +413,10 @@ export function timelineGroups(timeline: Timeline, activity: Activity, hz: numbe
     row(`pCPU ${number}`, {
       make: () => [
         pcpuTrack(i),
-        ...defined([threads && pcpuThreads(threads, hz, ofPcpu(i), (k) => nameOf(vcpuOn(i, k)))]),
+        ...defined([
+          threads && pcpuThreads(threads, hz, ofPcpu(i), (k) => nameOf(vcpuOn(i, k))),
+          handlers && pcpuHandlers(handlers, hz, ofPcpu(i), (k) => nameOf(vcpuOn(i, k))),
+        ]),
         ...(hasIntervals(interruptsAt(i)) ? [interruptTrack(i)] : []),
       ],
     }),
@@ -439,7 +444,10 @@ export function timelineGroups(timeline: Timeline, activity: Activity, hz: numbe
         of: domain,
         make: () => [
           runstateTrack(i),
-          ...defined([threads && vcpuThreads(threads, hz, vcpus[i].name)]),
+          ...defined([
+            threads && vcpuThreads(threads, hz, vcpus[i].name),
+            handlers && vcpuHandlers(handlers, hz, vcpus[i].name),
+          ]),
           ...(hasIntervals(segmentsAt(i)) ? [exitTrack(i)] : []),
           ...(samples.has(i) ? [sampleTrack(i)] : []),
         ],

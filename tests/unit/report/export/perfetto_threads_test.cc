@@ -207,6 +207,32 @@ TEST(PerfettoThreads, ThreadsHaveTheirStatesAsSlices) {
                                          "1 ends at 450: web (7): woken"));
 }
 
+// Handlers have a track, and what they left to do another one. Of the second handler the end is not
+// known, and the third one contradicts the fourth.
+TEST(PerfettoThreads, HandlersAreTracksOfTheirVcpu) {
+  RecordedKernel kernel(kD1);
+  kernel.Page(0, PageBuilder(100)
+                     .Switch(0, 0, 0, 7, "web")                  // 100
+                     .Interrupt(50, guests::kSoftirqEntryId, 3)  // 150
+                     .IrqEntry(50, 24, "eth0")                   // 200
+                     .Interrupt(20, guests::kIrqExitId, 24)      // 220
+                     .Interrupt(40, guests::kSoftirqExitId, 3)   // 260
+                     .IrqEntry(20, 25, "eth1")                   // 280
+                     .Switch(20, 7, 0, 8, "db")                  // 300
+                     .IrqEntry(10, 26, "a")                      // 310
+                     .IrqEntry(10, 27, "")                       // 320
+                     .Interrupt(10, guests::kIrqExitId, 27)      // 330
+                     .Interrupt(10, guests::kIrqExitId, 26)      // 340
+                     .Switch(60, 8, kSleep, 0, "idle")           // 400
+                     .Page());
+  std::vector<std::string> handlers;
+  for (const std::string& slice : Write(kernel, Xen()).slices) {
+    if (slice.find("irqs: ") != std::string::npos) handlers.push_back(slice);
+  }
+  EXPECT_THAT(handlers, ElementsAre("irqs: 200-220 irq 24 eth0", "softirqs: 150-260 softirq NET_RX",
+                                    "irqs: 320-330 irq 27", "irqs: 330-340 irq 26 a"));
+}
+
 // A kernel may claim that a thread is on two vCPUs: its slices never overlap.
 TEST(PerfettoThreads, SlicesDoNotOverlapWhereEventsContradict) {
   RecordedKernel kernel(kD1);

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "guests/threads/follow_threads.h"
+#include "report/html/packed.h"
+#include "tests/unit/guests/ftrace/page_builder.h"
 #include "tests/unit/guests/recorded_kernel.h"
 #include "tests/unit/trace/trace_builder.h"
 #include "trace/trace_file.h"
@@ -70,6 +72,30 @@ TEST(PageThreads, StatesOfOneKindAreOneInterval) {
   EXPECT_EQ(later["list"].size(), 2U);
   EXPECT_LT(later["interval_bytes"][0], page["interval_bytes"][0]);
   EXPECT_LT(later["interval_bytes"][1], page["interval_bytes"][1]);
+}
+
+// A softirq [150, 260) is interrupted by a handler [200, 220); of [100, 120) only the end is known.
+TEST(PageThreads, HandlersAreRowsOfTheirVcpu) {
+  RecordedKernel kernel(kD1);
+  kernel.Thread(7, 7, "web")
+      .Page(0, guests::PageBuilder(100)
+                   .Switch(0, 0, 0, 7, "web")                  // 100
+                   .Interrupt(20, guests::kIrqExitId, 9)       // 120
+                   .Interrupt(30, guests::kSoftirqEntryId, 3)  // 150
+                   .IrqEntry(50, 24, "eth<0>")                 // 200
+                   .Interrupt(20, guests::kIrqExitId, 24)      // 220
+                   .Interrupt(40, guests::kSoftirqExitId, 3)   // 260
+                   .Switch(340, 7, guests::kSleep, 0, "idle")  // 600
+                   .Page());
+  const ordered_json handlers = PageOf(kernel, {Tsc{100}, Tsc{230}})["handlers"];
+  EXPECT_EQ(handlers["names"], ordered_json({"irq 24 eth<0>", "softirq NET_RX"}));
+  EXPECT_EQ(handlers["vcpus"], ordered_json({"web1 v0"}));
+  // The head of code 0 or 1 and part 0; since the time 100, zigzag; the length in what is shown.
+  std::string expected;
+  for (const uint64_t number : {1U, 2U * 100U, 20U, 5U, 2U * 50U, 80U}) {
+    PutNumber(number, expected);
+  }
+  EXPECT_EQ(handlers["intervals"], *Packed(expected));
 }
 
 }  // namespace

@@ -1,0 +1,63 @@
+#include "report/html/page_handlers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "report/markup.h"
+#include "report/threads/interrupts_view.h"
+
+namespace xenoscope::report {
+
+using nlohmann::ordered_json;
+
+uint32_t PageHandlers::NumberOf(const guests::InterruptKey& key) {
+  const auto known = numbers_.find(key);
+  if (known != numbers_.end()) return known->second;
+  const auto number = static_cast<uint32_t>(numbers_.size());
+  return numbers_.emplace(key, number).first->second;
+}
+
+void PageHandlers::Add(const guests::HandlerRun& run) {
+  Vcpu& vcpu = vcpus_[{run.domain, VcpuId{run.cpu}}];
+  Row& row = run.of.is_soft ? vcpu.softirqs : vcpu.irqs;
+  // Kernels do not interrupt a handler by another one of its kind; events may say that they do.
+  const TscRange range =
+      TscRange{std::max(run.range.begin, row.end), run.range.end}.Intersect(shown_);
+  if (range.Empty()) return;
+  row.end = range.end;
+  limit_.Add(row.track, NumberOf(run.of), TrackPart::kFirst, range.begin - shown_.begin,
+             range.Length(), [this](auto visit) {
+               for (auto& [ref, each] : vcpus_) {
+                 visit(each.irqs.track);
+                 visit(each.softirqs.track);
+               }
+             });
+}
+
+absl::StatusOr<ordered_json> PageHandlers::ToJson(
+    const std::function<std::string(DomainId)>& label) {
+  std::vector<IntervalTrack*> tracks;
+  ordered_json vcpus = ordered_json::array();
+  for (auto& [ref, vcpu] : vcpus_) {
+    vcpus.push_back(fmt::format("{} v{}", label(ref.domain), ref.vcpu.value));
+    tracks.push_back(&vcpu.irqs.track);
+    tracks.push_back(&vcpu.softirqs.track);
+  }
+  ordered_json names = ordered_json::array();
+  for (const auto& [key, number] : numbers_) names[number] = Printable(HandlerTitle(key));
+  XENOSCOPE_ASSIGN_OR_RETURN(PackedTracks packed, limit_.Pack([&](auto visit) {
+    for (IntervalTrack* track : tracks) visit(*track);
+  }));
+  return ordered_json{{"names", std::move(names)},
+                      {"vcpus", std::move(vcpus)},
+                      {"together_below", limit_.together_below()},
+                      {"interval_bytes", std::move(packed.bytes)},
+                      {"intervals", std::move(packed.packed)}};
+}
+
+}  // namespace xenoscope::report
