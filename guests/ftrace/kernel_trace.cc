@@ -14,41 +14,95 @@ using recording::ChunkKind;
 absl::StatusOr<std::optional<KernelTrace>> KernelTrace::Open(Bytes file, DomainId domain,
                                                              std::optional<DomainId> written_as) {
   KernelTrace trace(domain);
-  const DomainId written = written_as.value_or(domain);
+  const Parts parts{.written_as = written_as.value_or(domain)};
   std::string formats;
-  std::optional<uint32_t> page_size;
+  uint64_t read = 0;
+  XENOSCOPE_ASSIGN_OR_RETURN(const bool has_pages, trace.ReadChunks(file, parts, formats, read));
+  trace.clock_.Finish();
+  if (!has_pages) return std::nullopt;
+  XENOSCOPE_RETURN_IF_ERROR(trace.SetFormats(formats));
+  XENOSCOPE_RETURN_IF_ERROR(trace.ReadThreads(file, parts));
+  return trace;
+}
+
+absl::StatusOr<std::optional<KernelTrace>> KernelTrace::OpenLive(Bytes file, DomainId domain,
+                                                                 uint64_t pages_begin,
+                                                                 KernelTraceBegin& begin) {
+  KernelTrace trace(domain);
+  const Parts parts{.written_as = domain, .pages = pages_begin, .rest = begin.read_};
+  trace.clock_ = std::move(begin.clock_);
+  uint64_t read = begin.read_;
+  const auto has_pages = trace.ReadChunks(file, parts, begin.formats_, read);
+  begin.clock_ = trace.clock_;  // answers that do not agree with those before may go on
+  XENOSCOPE_RETURN_IF_ERROR(has_pages.status());
+  XENOSCOPE_RETURN_IF_ERROR(trace.ReadThreads(file, parts));
+  begin.Keep(trace.threads_, trace.cgroups_);
+  begin.read_ = read;
+  trace.clock_.Finish();
+  if (!*has_pages) return std::nullopt;
+  XENOSCOPE_RETURN_IF_ERROR(trace.SetFormats(begin.formats_));
+  trace.threads_.clear();
+  trace.cgroups_.clear();
+  for (const KernelTraceBegin::Thread& thread : begin.threads_) {
+    trace.threads_.push_back({thread.pid, thread.tid, thread.name});
+  }
+  for (const KernelTraceBegin::Process& process : begin.processes_) {
+    trace.cgroups_.push_back({process.pid, process.cgroup});
+  }
+  return trace;
+}
+
+absl::StatusOr<bool> KernelTrace::ReadChunks(Bytes file, const Parts& parts, std::string& formats,
+                                             uint64_t& read) {
   XENOSCOPE_ASSIGN_OR_RETURN(recording::ChunkReader chunks, recording::ChunkReader::Open(file));
+  chunks.SkipTo(std::min(parts.pages, parts.rest));
   while (const std::optional<recording::Chunk> chunk = chunks.Next()) {
     const recording::ChunkHeader& header = chunk->header;
-    if (header.domain != written.value) continue;
-    if (header.kind == ChunkKind::kTraceFormats) {
+    read = std::max(read, chunks.offset());
+    if (header.domain != parts.written_as.value) continue;
+    const bool is_new = chunk->at >= parts.rest;
+    if (header.kind == ChunkKind::kTraceFormats && is_new) {
       if (formats.size() + chunk->entries.size() > kMaxFormatsBytes) {
         return InvalidError("the formats of events have more than {} bytes", kMaxFormatsBytes);
       }
       formats += AsText(chunk->entries);
     }
-    if (header.kind == ChunkKind::kClockAnswers) {
-      trace.AddAnswers(chunk->entries, header.entry_size);
+    if (header.kind == ChunkKind::kClockAnswers && is_new) {
+      AddAnswers(chunk->entries, header.entry_size);
     }
-    if (header.kind != ChunkKind::kTracePages || chunk->entries.empty()) continue;
-    if (header.vcpu >= kMaxCpus || page_size.value_or(header.entry_size) != header.entry_size) {
+    if (header.kind != ChunkKind::kTracePages || chunk->entries.empty() ||
+        chunk->at < parts.pages) {
+      continue;
+    }
+    if (header.vcpu >= kMaxCpus || page_size_.value_or(header.entry_size) != header.entry_size) {
       return InvalidError("pages of CPU {} have {} bytes, others {}", header.vcpu,
-                          header.entry_size, page_size.value_or(0));
+                          header.entry_size, page_size_.value_or(0));
     }
-    page_size = header.entry_size;
-    if (trace.pages_.size() <= header.vcpu) trace.pages_.resize(header.vcpu + size_t{1});
-    trace.pages_[header.vcpu].push_back(chunk->entries);
+    page_size_ = header.entry_size;
+    if (pages_.size() <= header.vcpu) pages_.resize(header.vcpu + size_t{1});
+    pages_[header.vcpu].push_back(chunk->entries);
   }
-  trace.clock_.Finish();
-  if (!page_size) return std::nullopt;
-  XENOSCOPE_ASSIGN_OR_RETURN(trace.formats_, ParseFormats(formats));
-  XENOSCOPE_ASSIGN_OR_RETURN(trace.decoder_, EventDecoder::Create(trace.formats_));
-  if (*page_size != trace.formats_.page.PageSize()) {
-    return InvalidError("a page of the kernel's trace has {} bytes, and its format says {}",
-                        *page_size, trace.formats_.page.PageSize());
+  return page_size_.has_value();
+}
+
+absl::Status KernelTrace::SetFormats(std::string_view formats) {
+  XENOSCOPE_ASSIGN_OR_RETURN(formats_, ParseFormats(formats));
+  XENOSCOPE_ASSIGN_OR_RETURN(decoder_, EventDecoder::Create(formats_));
+  if (page_size_ == formats_.page.PageSize()) return absl::OkStatus();
+  return InvalidError("a page of the kernel's trace has {} bytes, and its format says {}",
+                      page_size_.value_or(0), formats_.page.PageSize());
+}
+
+void KernelTraceBegin::Keep(std::span<const InitialThread> threads,
+                            std::span<const InitialCgroup> cgroups) {
+  for (const InitialThread& thread : threads) {
+    if (threads_.size() == kMaxThreads) break;
+    threads_.push_back({.pid = thread.pid, .tid = thread.tid, .name = std::string(thread.name)});
   }
-  XENOSCOPE_RETURN_IF_ERROR(trace.ReadThreads(file, written));
-  return trace;
+  for (const InitialCgroup& cgroup : cgroups) {
+    if (processes_.size() == kMaxThreads) break;
+    processes_.push_back({cgroup.pid, std::string(cgroup.path)});
+  }
 }
 
 namespace {
@@ -112,11 +166,12 @@ void KernelTrace::AddAnswers(Bytes entries, uint32_t entry_size) {
   }
 }
 
-absl::Status KernelTrace::ReadThreads(Bytes file, DomainId written_as) {
+absl::Status KernelTrace::ReadThreads(Bytes file, const Parts& parts) {
   XENOSCOPE_ASSIGN_OR_RETURN(recording::ProcessReader processes,
                              recording::ProcessReader::Open(file));
+  processes.SkipTo(parts.rest);
   while (const std::optional<recording::ProcessRecord> record = processes.Next()) {
-    if (record->domain != written_as) continue;
+    if (record->domain != parts.written_as) continue;
     if (record->type == recording::ProcessEntryType::kThread) {
       threads_.push_back({record->pid, record->tid, record->text});
     } else if (record->type == recording::ProcessEntryType::kCgroup) {

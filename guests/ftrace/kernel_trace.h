@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -81,6 +83,43 @@ struct KernelTraceFaults {
   uint64_t disordered = 0;     // events that say an earlier time than the one before
 };
 
+// What a live view keeps of a domain's trace while it frees the begin of its file: the formats,
+// what the agent answered, and the threads that there are when the part that is read begins.
+class KernelTraceBegin {
+ public:
+  struct Thread {
+    uint32_t pid = 0;
+    uint32_t tid = 0;
+    std::string name;
+    bool has_ended = false;  // it does not run again after the part that was read last
+  };
+  struct Process {
+    uint32_t pid = 0;
+    std::string cgroup;
+  };
+  // Limit of threads, and of processes, that the file says.
+  static constexpr size_t kMaxThreads = size_t{1} << 17;
+
+  [[nodiscard]] const std::vector<Thread>& threads() const { return threads_; }
+  // Replaces the threads and processes by those that the events have shown
+  // (guests/threads/learn_threads.h).
+  void Set(std::vector<Thread> threads, std::vector<Process> processes) {
+    threads_ = std::move(threads);
+    processes_ = std::move(processes);
+  }
+
+ private:
+  friend class KernelTrace;
+  // Adds what the file says of threads when recording began.
+  void Keep(std::span<const InitialThread> threads, std::span<const InitialCgroup> cgroups);
+
+  uint64_t read_ = 0;  // bytes of the file in which all but pages was read
+  std::string formats_;
+  AnsweredClock clock_;
+  std::vector<Thread> threads_;
+  std::vector<Process> processes_;
+};
+
 class KernelTrace {
  public:
   // `file` is a samples/NAME.samples (recording/sample_format.h) and outlives the result. Nothing:
@@ -90,6 +129,13 @@ class KernelTrace {
   // does not know its number.
   static absl::StatusOr<std::optional<KernelTrace>> Open(
       Bytes file, DomainId domain, std::optional<DomainId> written_as = std::nullopt);
+
+  // Opens the file of a recording in progress, of which `begin` has what was read of it before:
+  // nothing the first time. It outlives the result. Of the pages only those from the offset
+  // `pages_begin` on are read. Errors: as Open's. O(file behind that offset).
+  static absl::StatusOr<std::optional<KernelTrace>> OpenLive(Bytes file, DomainId domain,
+                                                             uint64_t pages_begin,
+                                                             KernelTraceBegin& begin);
 
   [[nodiscard]] DomainId domain() const { return domain_; }
   [[nodiscard]] const Formats& formats() const { return formats_; }
@@ -106,8 +152,20 @@ class KernelTrace {
   static constexpr size_t kMaxCpus = 4096;
 
  private:
+  // The parts of the file that are read: pages from one offset on, all else from another one.
+  struct Parts {
+    DomainId written_as;
+    uint64_t pages = 0;
+    uint64_t rest = 0;
+  };
+
   explicit KernelTrace(DomainId domain) : domain_(domain) {}
-  absl::Status ReadThreads(Bytes file, DomainId written_as);
+  // Returns whether the domain has pages. `formats` gets what the file has of them; `read` the
+  // offset of the end of the last whole chunk.
+  absl::StatusOr<bool> ReadChunks(Bytes file, const Parts& parts, std::string& formats,
+                                  uint64_t& read);
+  absl::Status SetFormats(std::string_view formats);
+  absl::Status ReadThreads(Bytes file, const Parts& parts);
   void AddAnswers(Bytes entries, uint32_t entry_size);
 
   DomainId domain_;
@@ -116,6 +174,7 @@ class KernelTrace {
   std::vector<InitialThread> threads_;
   std::vector<InitialCgroup> cgroups_;
   AnsweredClock clock_;
+  std::optional<uint32_t> page_size_;
   std::vector<std::vector<Bytes>> pages_;  // by CPU
 };
 

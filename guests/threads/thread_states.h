@@ -9,6 +9,7 @@
 // What a vCPU does is told from outside (OnVcpuState), in the same order of time.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -127,6 +128,12 @@ class ThreadStates {
   [[nodiscard]] std::optional<size_t> ThreadOn(uint32_t cpu) const {
     const size_t thread = cpu < vcpu_tracks_.size() ? vcpu_tracks_[cpu].thread : kNone;
     return thread == kNone ? std::nullopt : std::optional(thread);
+  }
+  // Whether the thread, an index, does not run again, by the events up to now.
+  [[nodiscard]] bool HasEnded(size_t thread) const { return tracks_[thread].ends; }
+  // Whether the thread stands for its CPU when that has nothing to do.
+  [[nodiscard]] bool IsIdleThread(size_t thread) const {
+    return std::ranges::find(idle_, thread) != idle_.end();
   }
   // Returns the time of the last event.
   [[nodiscard]] Tsc now() const { return last_; }

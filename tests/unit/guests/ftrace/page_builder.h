@@ -27,6 +27,7 @@ inline constexpr uint16_t kSoftirqEntryId = 307;
 inline constexpr uint16_t kSoftirqExitId = 308;
 inline constexpr uint16_t kContentionBeginId = 309;
 inline constexpr uint16_t kContentionEndId = 310;
+inline constexpr uint16_t kExitId = 311;
 // The state in sched_switch of a thread that sleeps and can be interrupted.
 inline constexpr uint64_t kSleep = 1;
 
@@ -161,7 +162,19 @@ inline constexpr std::string_view kSwitchFormats =
     "\tfield:void * lock_addr;\toffset:8;\tsize:8;\tsigned:0;\n"
     "\tfield:int ret;\toffset:16;\tsize:4;\tsigned:1;\n"
     "\n"
-    "print fmt: \"%p\", REC->lock_addr\n";
+    "print fmt: \"%p\", REC->lock_addr\n"
+    "# sched/sched_process_exit\n"
+    "name: sched_process_exit\n"
+    "ID: 311\n"
+    "format:\n"
+    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+    "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+    "\n"
+    "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+    "\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n"
+    "\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n"
+    "\n"
+    "print fmt: \"pid=%d\", REC->pid\n";
 
 // A sub-buffer in the making.
 class PageBuilder {
@@ -215,6 +228,12 @@ class PageBuilder {
     return Event(delta, data);
   }
 
+  // The thread ends.
+  PageBuilder& Exit(uint32_t delta, uint32_t thread) {
+    std::vector<std::byte> data = DataOf(32, kExitId, thread);
+    Store(data, 24, thread);
+    return Event(delta, data);
+  }
   PageBuilder& Migrate(uint32_t delta, uint32_t current, uint32_t thread, uint32_t cpu) {
     std::vector<std::byte> data = DataOf(32, kMigrateId, current);
     Store(data, 8, thread);
