@@ -10,6 +10,8 @@
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "guests/threads/learn_threads.h"
+#include "profile/pipeline_options.h"
 
 namespace xenoscope::cli {
 namespace {
@@ -26,25 +28,45 @@ std::optional<DomainId> DomainOf(const recording::RecordingInfo& info,
 
 }  // namespace
 
+bool NeedsThreads(const std::vector<correlate::Dimension>& by) {
+  return profile::HasDimension(by, correlate::Dimension::kThread) ||
+         profile::HasDimension(by, correlate::Dimension::kContainer);
+}
+
 absl::StatusOr<KernelTraces> OpenKernelTraces(const recording::Recording& recording,
-                                              const trace::TraceFile* xen) {
+                                              const trace::TraceFile* xen, LiveKernels* live) {
   KernelTraces kernels;
   const recording::RecordingInfo& info = recording.info();
+  if (live != nullptr) {
+    live->left_out.clear();
+    live->begins.resize(info.sources.size());
+    live->pages_begin.resize(info.sources.size());
+  }
   for (size_t i = 0; i < info.sources.size(); ++i) {
     const std::optional<DomainId> domain = DomainOf(info, info.sources[i]);
     if (!domain) continue;
     XENOSCOPE_ASSIGN_OR_RETURN(recording::SampleStream stream, recording.OpenSamples(i));
-    auto trace = guests::KernelTrace::Open(stream.file.bytes(), *domain);
+    const Bytes file = stream.file.bytes();
+    auto trace = live == nullptr ? guests::KernelTrace::Open(file, *domain)
+                                 : guests::KernelTrace::OpenLive(
+                                       file, *domain, live->pages_begin[i], live->begins[i]);
     if (!trace.ok() && *domain == kDom0) return InContext(trace.status(), recording.path());
     if (trace.ok() && !*trace) continue;
     if (trace.ok() && *domain != kDom0 && (*trace)->clock().answers == 0) {
       trace = InvalidError("no answer about its clock is in the recording");
     }
     if (!trace.ok()) {
-      fmt::print(stderr, "xenoscope: {}: its kernel's events are left out: {}\n",
-                 DomainLabel(*domain, info.NameOf(*domain)), Message(trace.status()));
+      const std::string why =
+          fmt::format("{}: its kernel's events are left out: {}",
+                      DomainLabel(*domain, info.NameOf(*domain)), Message(trace.status()));
+      if (live != nullptr) {
+        live->left_out.push_back(why);
+      } else {
+        fmt::print(stderr, "xenoscope: {}\n", why);
+      }
       continue;
     }
+    kernels.sources.push_back(i);
     kernels.traces.push_back(**std::move(trace));
     kernels.streams.push_back(std::move(stream));
   }
@@ -52,6 +74,12 @@ absl::StatusOr<KernelTraces> OpenKernelTraces(const recording::Recording& record
   for (const guests::KernelTrace& trace : kernels.traces) all.push_back(&trace);
   kernels.clocks = guests::FindKernelClocks(all, xen);
   return kernels;
+}
+
+void LiveKernels::Learn(const KernelTraces& kernels,
+                        std::span<const guests::ThreadStates> domains) {
+  for (size_t i = 0; i < domains.size(); ++i)
+    guests::LearnThreads(domains[i], begins[kernels.sources[i]]);
 }
 
 void WarnOfDamage(std::string_view name, const guests::KernelTraceFaults& faults) {

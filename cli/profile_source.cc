@@ -29,11 +29,6 @@ void Warn(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) fmt::print(stderr, "xenoscope: {}\n", warning);
 }
 
-bool ShowsThreads(const std::vector<correlate::Dimension>& by) {
-  return profile::HasDimension(by, correlate::Dimension::kThread) ||
-         profile::HasDimension(by, correlate::Dimension::kContainer);
-}
-
 // Whether samples of dom0 have their process.
 bool HasProcesses(const recording::RecordingInfo* info) {
   return info != nullptr && std::ranges::find(info->sources, "perf",
@@ -137,7 +132,7 @@ absl::Status ProfileSource::Profile(const ProfileOptions& options, profile::Prof
   if (!from_trace_) {
     std::ranges::move(report::UnwindNotes(*info(), unwound_), std::back_inserter(out.cautions));
   }
-  if (threads == nullptr && ShowsThreads(out.by)) {
+  if (threads == nullptr && NeedsThreads(out.by)) {
     out.cautions.emplace_back(
         "There are no kernel's events in it, so threads and containers are not known: record with "
         "--threads.");
@@ -161,7 +156,7 @@ absl::Status ProfileSource::Profile(const ProfileOptions& options, profile::Prof
 absl::StatusOr<KernelTraces> ProfileSource::KernelsFor(
     const profile::ProfileColumns& columns) const {
   const auto needs = [](const std::vector<correlate::Dimension>& by) {
-    return ShowsThreads(by) || profile::HasDimension(by, correlate::Dimension::kProcess) ||
+    return NeedsThreads(by) || profile::HasDimension(by, correlate::Dimension::kProcess) ||
            profile::HasDimension(by, correlate::Dimension::kBehalf);
   };
   if (!recording() || !(needs(columns.by) || needs(columns.secondary_by))) return KernelTraces();

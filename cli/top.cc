@@ -3,6 +3,7 @@
 // `xenoscope record` runs as a child process and writes a recording; top shows the report and the
 // summary of its last seconds.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,6 +24,7 @@
 #include "cli/commands.h"
 #include "cli/confinement.h"
 #include "cli/domain_names.h"
+#include "cli/kernel_traces.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/record_options.h"
@@ -32,7 +34,12 @@
 #include "cli/symbol_options.h"
 #include "cli/top_of_store.h"
 #include "cli/top_source.h"
+#include "guests/threads/follow_threads.h"
+#include "guests/threads/thread_states.h"
+#include "guests/threads/thread_switches.h"
+#include "guests/threads/times_within.h"
 #include "profile/live_window.h"
+#include "profile/pipeline_options.h"
 #include "profile/profiler.h"
 #include "profile/recorded_processes.h"
 #include "profile/sample_choice.h"
@@ -40,6 +47,7 @@
 #include "recording/layout.h"
 #include "report/profile/top_view.h"
 #include "report/terminal.h"
+#include "report/threads/top_threads_view.h"
 #include "sampler/signals.h"
 #include "sampler/xen/host.h"
 
@@ -69,39 +77,62 @@ struct TopOptions {
 // The groupings that the key g chooses in turn.
 constexpr std::array<std::string_view, 4> kGroupings = {
     "domain,mode,function", "domain,exit,function", "domain,process,function", "domain,exit"};
+// Those of --by thread or container.
+constexpr std::array<std::string_view, 4> kThreadGroupings = {
+    "domain,thread", "domain,thread,function", "domain,process,thread", "domain,container"};
+// A kernel's events wait in a page that is not full for up to 2 s before they are recorded.
+constexpr std::chrono::milliseconds kThreadsLag(2500);
 constexpr double kWindow = 5;         // seconds of a recording
 constexpr double kStoreWindow = 300;  // of a store, whose slices may be a minute long
 constexpr int64_t kNsPerSecond = 1'000'000'000;
 constexpr std::string_view kKeys = " q quit   d next domain   g next grouping   space pause";
 
+// Whether the columns, which can be parsed, are of threads.
+bool ShowsThreads(const std::string& by) {
+  const auto columns = report::ParseDimensions(by);
+  return columns.ok() && NeedsThreads(*columns);
+}
+
+std::span<const std::string_view> GroupingsFor(const std::string& by) {
+  if (ShowsThreads(by)) return kThreadGroupings;
+  return kGroupings;
+}
+
 // The recording, and the moving window of it that is shown.
 class View final : public TopSource {
  public:
   View(const TopOptions& options, std::string path, bool own)
-      : TopSource(options.by, kGroupings),
+      : TopSource(options.by, GroupingsFor(options.by)),
         options_(options),
         path_(std::move(path)),
         own_(own),
+        shows_threads_(ShowsThreads(options.by)),
         seconds_(options.window.value_or(kWindow)),
-        window_(path_, std::chrono::nanoseconds(static_cast<int64_t>(seconds_ * 1e9))) {}
+        window_(path_, std::chrono::nanoseconds(static_cast<int64_t>(seconds_ * 1e9)),
+                shows_threads_ ? kThreadsLag : std::chrono::nanoseconds(0)) {}
 
   // Errors: those of reading the recording.
   absl::Status Update() override;
   // Returns whether the recording is complete.
   bool over() const override { return info_.state != recording::State::kRecording; }
-  // The first window lies between two updates. It has been written when the third begins.
-  int updates_before() const override { return 2; }
+  // The first window lies between two updates. It has been written when the third begins, or later.
+  int updates_before() const override {
+    const std::chrono::duration<double> lag(shows_threads_ ? kThreadsLag : milliseconds(0));
+    return 2 + static_cast<int>(lag.count() / options_.interval);
+  }
   absl::StatusOr<std::string> Text(const report::TextStyle& style, size_t rows) override;
   void NextDomain() override;
 
  private:
   LiveWindow::Part LastPart() const;
   absl::Status ReadTrace(const LiveWindow::Part& part);
+  absl::Status ReadThreads();
   absl::Status Profile(report::ProfileReport& out);
 
   const TopOptions& options_;
   std::string path_;
   bool own_;
+  bool shows_threads_;
   double seconds_;  // the length of the window
   LiveWindow window_;
   std::optional<DomainId> domain_;
@@ -114,13 +145,17 @@ class View final : public TopSource {
   std::optional<trace::TraceFile> trace_;
   trace::Dialect dialect_;
   std::optional<analysis::AnalysisResult> result_;
+  LiveKernels live_kernels_;
+  KernelTraces kernels_;                          // of the window
+  std::vector<guests::ThreadStates> domains_;     // that have followed these
+  std::optional<guests::TimesWithin> in_window_;  // the times of their threads
 };
 
 // The window of a complete recording: its last seconds.
 LiveWindow::Part View::LastPart() const {
   const auto length = static_cast<Cycles>(seconds_ * static_cast<double>(info_.host.clock_hz));
   const Tsc begin{info_.stopped.value - std::min(length, info_.stopped - info_.started)};
-  return {{begin, info_.stopped}, 0, {}};
+  return {.range = {begin, info_.stopped}, .samples_begin = {}};
 }
 
 absl::Status View::Update() {
@@ -136,6 +171,7 @@ absl::Status View::Update() {
   XENOSCOPE_RETURN_IF_ERROR(processes_.ReadNew(*recording_));
   processes_.ExportTo(symbols_->resolver->processes());
   XENOSCOPE_RETURN_IF_ERROR(ReadTrace(part_));
+  if (shows_threads_) XENOSCOPE_RETURN_IF_ERROR(ReadThreads());
   if (own_) window_.PunchHoles(info_, part_);
   return absl::OkStatus();
 }
@@ -148,7 +184,8 @@ absl::Status View::ReadTrace(const LiveWindow::Part& part) {
   XENOSCOPE_ASSIGN_OR_RETURN(const recording::PlainFile plain_file, recording_->OpenTrace());
   XENOSCOPE_ASSIGN_OR_RETURN(trace_bytes_, MappedFile::Open(plain_file.path(), plain_file.name()));
   const Bytes all = trace_bytes_->bytes();
-  const Bytes bytes = all.subspan(std::min<uint64_t>(part.trace_begin, all.size()));
+  const Bytes until = all.first(std::min<uint64_t>(part.trace_end, all.size()));
+  const Bytes bytes = until.subspan(std::min<uint64_t>(part.trace_begin, until.size()));
   absl::StatusOr<trace::TraceFile> trace = trace::TraceFile::FromBytes(bytes, plain_file.name());
   if (!trace.ok()) return absl::OkStatus();  // nothing was traced in that time
   trace_ = *std::move(trace);
@@ -165,6 +202,23 @@ absl::Status View::ReadTrace(const LiveWindow::Part& part) {
   return absl::OkStatus();
 }
 
+// Follows the threads of the window. Events outside its range do no harm.
+absl::Status View::ReadThreads() {
+  // The last window's traces point to what there was before it, so this is learned only now.
+  live_kernels_.Learn(kernels_, domains_);
+  in_window_.reset();
+  domains_.clear();
+  const trace::TraceFile* const xen = trace_ ? &*trace_ : nullptr;
+  live_kernels_.pages_begin = part_.samples_begin;
+  XENOSCOPE_ASSIGN_OR_RETURN(kernels_,
+                             OpenKernelTraces(*recording_, xen, over() ? nullptr : &live_kernels_));
+  domains_ = ThreadsOf(kernels_);
+  in_window_.emplace(part_.range);
+  for (guests::ThreadStates& domain : domains_) domain.SetObserver(&*in_window_);
+  XENOSCOPE_RETURN_IF_ERROR(guests::FollowThreads(domains_, xen));
+  return absl::OkStatus();
+}
+
 absl::Status View::Profile(report::ProfileReport& out) {
   XENOSCOPE_ASSIGN_OR_RETURN(out.by, report::ParseDimensions(by()));
   profile::SampleSelection selection;
@@ -176,11 +230,14 @@ absl::Status View::Profile(report::ProfileReport& out) {
       profile::ChooseEvents(*recording_, events, options_.event, selection.skipped_bytes));
   out.domain_name = [this](DomainId domain) { return info_.NameOf(domain); };
   out.process_name = [this](AddressSpaceId space) { return processes_.NameOf(space); };
+  std::optional<guests::ThreadSwitches> threads;
+  if (!kernels_.traces.empty()) threads.emplace(ThreadsOf(kernels_));
   XENOSCOPE_ASSIGN_OR_RETURN(
       profile::Profiler profiler,
       profile::Profiler::OfRecording({.trace = trace_ ? &*trace_ : nullptr,
                                       .dialect = dialect_,
                                       .resolver = symbols_->resolver.get(),
+                                      .threads = threads ? &*threads : nullptr,
                                       .within = part_.range,
                                       .columns = {.by = out.by}},
                                      *recording_, events, selection, processes_));
@@ -190,6 +247,8 @@ absl::Status View::Profile(report::ProfileReport& out) {
 }
 
 absl::StatusOr<std::string> View::Text(const report::TextStyle& style, size_t rows) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<correlate::Dimension> columns,
+                             report::ParseDimensions(by()));
   report::TopFrame frame;
   frame.recording = own_ ? "xenoscope top" : path_;
   frame.over = over();
@@ -199,6 +258,13 @@ absl::StatusOr<std::string> View::Text(const report::TextStyle& style, size_t ro
   if (result_) {
     frame.domains =
         report::TopDomains(*result_, [this](DomainId domain) { return info_.NameOf(domain); });
+  }
+  if (in_window_) {
+    const bool of_threads = profile::HasDimension(columns, correlate::Dimension::kThread);
+    frame.threads = report::TopThreadsTable(
+        domains_, *in_window_, [this](DomainId domain) { return info_.NameOf(domain); },
+        of_threads ? report::ThreadsBy::kThread : report::ThreadsBy::kContainer, domain_);
+    frame.note = fmt::format("{}", fmt::join(live_kernels_.left_out, "; "));
   }
   report::ProfileReport profile;
   if (!info_.sources.empty() && !part_.range.Empty()) {
@@ -325,7 +391,10 @@ void AddTop(Command program, CommandAction& run) {
       .Range(0.5, 3600.0)
       .ValueName("SECONDS")
       .ShowDefault();
-  command.AddOption("--by", options->by, "Columns, as in report")
+  command
+      .AddOption("--by", options->by,
+                 "Columns, as in report. With thread or container, top shows threads, too: its own "
+                 "recording is made with --threads then, and it is 3 seconds behind")
       .Suggest("COLUMN,...", report::DimensionNames())
       .ShowDefault();
   command.AddOption("-d,--domain", options->domain,
@@ -337,14 +406,20 @@ void AddTop(Command program, CommandAction& run) {
   AddRecordOptions(command, options->recorded);
   command.SetFooter(
       "Keys: q quit, d next domain, g next grouping, space pause\nExample:\n  xenoscope top\n  "
-      "xenoscope top --source vcpu --looks 500\n  xenoscope top --by domain,exit,function "
-      "-e cycles@perf web.xeno\n  xenoscope top -b -n 3 | tee top.txt\n  xenoscope top "
+      "xenoscope top --source vcpu --looks 500\n  xenoscope top --by thread\n  xenoscope top "
+      "--by domain,exit,function -e cycles@perf web.xeno\n  xenoscope top -b -n 3 | tee top.txt\n  "
+      "xenoscope top "
       "--from-store sqlite:fleet.db --host web1 -i 10");
   command.SetCallback([options, command, &run] {
     if (const auto by = report::ParseDimensions(options->by); !by.ok()) {
       ThrowUsageError("--by", std::string(Message(by.status())));
     }
     options->record_words = GivenRecordOptions(command);
+    const bool is_own = options->input.empty() && options->store.url.empty();
+    if (is_own && ShowsThreads(options->by) && !options->recorded.threads) {
+      options->recorded.threads = true;
+      options->record_words.emplace_back("--threads");
+    }
     CheckStoreOptions(options->store);
     const bool has_store = !options->store.url.empty();
     if (has_store && !options->input.empty()) {

@@ -120,6 +120,7 @@ absl::Status TopOfStore::Read() {
             .over = over(),
             .note = std::move(note),
             .domains = DomainsOf(totals, clock),
+            .threads = {},
             .lost_samples = profile_.lost_in_buffers};
   known_domains_.clear();
   for (const correlate::ProfileRow& row : profile_.result.domains) {

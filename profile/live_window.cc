@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <string_view>
 #include <system_error>
 
@@ -42,12 +44,17 @@ LiveWindow::Part LiveWindow::Advance(const recording::RecordingInfo& info,
   for (const recording::SourceInfo& source : info.sources) {
     mark.sample_bytes.push_back(BytesOf(Path(recording::SamplesPath(source.name))));
   }
-  // The last mark that is a window's length before the newest stays.
-  while (marks_.size() > 1 && marks_.back().when - marks_[1].when >= length_) marks_.pop_front();
+  // The window ends at the last mark that is old enough.
+  const auto end = std::find_if(marks_.rbegin(), marks_.rend(),
+                                [&](const Mark& each) { return when - each.when >= lag_; });
   Part part;
-  if (!marks_.empty()) {
+  if (end != marks_.rend()) {
+    // The last mark that is a window's length before it stays.
+    while (marks_.size() > 1 && end->when - marks_[1].when >= length_) marks_.pop_front();
     const Mark& first = marks_.front();
-    part = {{first.tsc, marks_.back().tsc}, first.trace_bytes, first.sample_bytes};
+    part = {{first.tsc, end->tsc}, first.trace_bytes, LiveWindow::kAll, first.sample_bytes};
+    // The trace up to then is written when the next mark is made.
+    if (end != marks_.rbegin()) part.trace_end = std::prev(end)->trace_bytes;
   }
   marks_.push_back(std::move(mark));
   return part;

@@ -17,21 +17,25 @@ namespace xenoscope::profile {
 
 class LiveWindow {
  public:
-  // Makes a window of `length` over the recording at `path`.
-  LiveWindow(std::string path, std::chrono::nanoseconds length)
-      : path_(std::move(path)), length_(length) {}
+  // Makes a window of `length` over the recording at `path`. It ends `lag` before the present, or a
+  // little more: what was taken up to then is written by now.
+  LiveWindow(std::string path, std::chrono::nanoseconds length, std::chrono::nanoseconds lag = {})
+      : path_(std::move(path)), length_(length), lag_(lag) {}
+
+  static constexpr uint64_t kAll = ~uint64_t{0};
 
   // The part of the recording in the window.
   struct Part {
     TscRange range;                       // range [begin, end); all that was taken in it is written
     uint64_t trace_begin = 0;             // offset in the trace's file, in bytes
+    uint64_t trace_end = kAll;            // the same
     std::vector<uint64_t> samples_begin;  // offsets in the samples' files, by source
   };
 
   // Moves the window to the present lengths of the files; to be called about once a second. `when`
-  // and `tsc` are the time now by both clocks. Returns the part between the call before this one
-  // and the call a window's length before that one: the samples up to then have been written by
-  // now. Empty after the first call.
+  // and `tsc` are the time now by both clocks. Returns the part between the last call before this
+  // one that was the lag before it, and the call a window's length before that one: the samples up
+  // to then have been written by now. Empty until there are two such calls.
   Part Advance(const recording::RecordingInfo& info, std::chrono::steady_clock::time_point when,
                Tsc tsc);
 
@@ -51,6 +55,7 @@ class LiveWindow {
 
   std::string path_;
   std::chrono::nanoseconds length_;
+  std::chrono::nanoseconds lag_;
   std::deque<Mark> marks_;
 };
 

@@ -16,6 +16,8 @@ namespace {
 
 constexpr size_t kReasons = 3;  // VM exits in a domain's row
 constexpr size_t kMinFunctions = 5;
+constexpr size_t kMinThreads = 5;
+constexpr size_t kBatchThreads = 20;  // where the output has no end
 
 // Visits the rows of the vCPU's group of this key.
 template <typename Visitor>
@@ -127,6 +129,19 @@ std::string Lines(const std::string& text, size_t rows) {
   return text.substr(0, end);
 }
 
+// Returns the threads, of which functions leave half of the rows.
+std::string Threads(const TopFrame& frame, const TopLayout& layout, const std::string& above) {
+  Table table = *frame.threads;
+  if (table.groups.empty()) return "\nno kernel's events in this interval\n";
+  size_t limit = kBatchThreads;
+  if (layout.rows > 0) {
+    const auto used = static_cast<size_t>(std::ranges::count(above, '\n'));
+    limit = std::max(kMinThreads, (layout.rows - std::min(layout.rows, used)) / 2);
+  }
+  table.Limit(limit);
+  return '\n' + ToText(table, layout.style);
+}
+
 std::string Functions(const TopFrame& frame, const TopLayout& layout) {
   const correlate::PlacingCounts& counts = frame.profile->counts;
   Table table = ProfileTable(*frame.profile, layout.selection);
@@ -186,6 +201,7 @@ std::string TopText(const TopFrame& frame, const TopLayout& layout) {
     }
     text += '\n' + ToText(domains, layout.style);
   }
+  if (frame.threads) text += Threads(frame, layout, text);
   if (frame.profile != nullptr) text += Functions(frame, layout);
   return Lines(text, layout.rows);
 }

@@ -42,6 +42,7 @@ struct TopFrame {
   // The analysis of the window's trace; null if there is no trace.
   const analysis::AnalysisResult* trace = nullptr;
   std::vector<TopDomain> domains;  // what the trace shows
+  std::optional<Table> threads;    // TopThreadsTable, if threads are to be shown
   // The profile; null if the recording has no samples.
   const ProfileReport* profile = nullptr;
   uint64_t lost_samples = 0;  // number since the recording began

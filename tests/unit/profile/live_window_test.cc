@@ -71,6 +71,20 @@ TEST_F(LiveWindowTest, EndsAtPreviousAdvance) {
   EXPECT_EQ(part.samples_begin[0], 3U);
 }
 
+// What was taken up to the end is written two seconds later at the latest.
+TEST_F(LiveWindowTest, EndsALagBeforeThePresent) {
+  LiveWindow window(path_, seconds(2), seconds(2));
+  LiveWindow::Part part;
+  for (int second = 0; second <= 5; ++second) {
+    part = Advance(window, second);
+    EXPECT_EQ(part.range.Empty(), second < 3) << second;
+    Grow(TracePath(), 10);
+  }
+  EXPECT_EQ(part.range, (TscRange{Tsc{100}, Tsc{300}}));
+  EXPECT_EQ(part.trace_begin, 10U);
+  EXPECT_EQ(part.trace_end, 40U);
+}
+
 TEST_F(LiveWindowTest, PunchingHolesKeepsHeaderAndLength) {
   constexpr size_t kPage = 4096;
   Grow(TracePath(), 4 * kPage);
