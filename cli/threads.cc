@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/hot_functions.h"
 #include "cli/instant.h"
 #include "cli/kernel_traces.h"
 #include "cli/output.h"
@@ -43,6 +44,7 @@ struct ThreadsCommandOptions {
   std::string output;
   size_t limit = 40;
   bool culprits = false;
+  bool functions = false;
   bool exits = false;
   bool syscalls = false;
   bool locks = false;
@@ -227,7 +229,13 @@ absl::Status ShowThreads(const ThreadsCommandOptions& options) {
   } else if (options.irqs) {
     table = report::InterruptsTable(domains, name_of, clock, shown);
   } else if (options.culprits) {
-    XENOSCOPE_ASSIGN_OR_RETURN(table, report::CulpritsTable(domains, name_of, clock, shown));
+    report::HotFunctions functions;
+    if (options.functions) {
+      XENOSCOPE_ASSIGN_OR_RETURN(functions, HotFunctionsOf(options.trace.path, shown.by));
+    }
+    XENOSCOPE_ASSIGN_OR_RETURN(table,
+                               report::CulpritsTable(domains, name_of, clock, shown,
+                                                     options.functions ? &functions : nullptr));
   } else {
     table = report::ThreadsTable(domains, name_of, clock, shown);
   }
@@ -250,6 +258,9 @@ void AddThreads(Command program, CommandAction& run) {
   command.AddFlag("--culprits", options->culprits,
                   "Instead of all states, show who ran while threads waited: for a pCPU (by Xen's "
                   "scheduler) or for a vCPU (by their kernel's)");
+  command.AddFlag("--functions", options->functions,
+                  "With --culprits: the function in which each culprit was most, by the samples of "
+                  "the recording, and its share of them");
   command
       .AddFlag("--exits", options->exits,
                "Instead of all states, show what Xen did for threads: VM exits by reason and "
@@ -321,6 +332,9 @@ void AddThreads(Command program, CommandAction& run) {
   command.SetCallback([options, &run] {
     if (options->path.empty() && (options->from || options->to)) {
       ThrowUsageError(options->from ? "--from" : "--to", "goes with --path only");
+    }
+    if (options->functions && !options->culprits) {
+      ThrowUsageError("--functions", "goes with --culprits only");
     }
     const bool is_export = options->format == kTraceDat;
     if (is_export && (options->culprits || options->exits || options->syscalls || options->irqs ||

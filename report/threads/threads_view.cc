@@ -1,5 +1,7 @@
 #include "report/threads/threads_view.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -147,6 +149,29 @@ std::vector<Cell> CulpritCells(const std::optional<WaitKey::By>& by, const Threa
   return cells;
 }
 
+// Returns "web (7)", the text of a report's row for the same thread, process or container.
+std::string CulpritLabel(const ThreadKey& key, ThreadsBy by) {
+  const auto& [domain, container, process, pid, thread, tid] = key;
+  const auto numbered = [](const std::string& name, uint32_t number) {
+    return number == 0 ? name : fmt::format("{} ({})", name, number);
+  };
+  if (by == ThreadsBy::kThread) return numbered(thread, tid);
+  if (by == ThreadsBy::kProcess) return numbered(process, pid);
+  return by == ThreadsBy::kContainer ? container : "";
+}
+
+// Returns the cells of the culprit's function.
+std::vector<Cell> FunctionCells(const std::optional<WaitKey::By>& by, ThreadsBy rows,
+                                const HotFunctions& functions) {
+  std::vector<Cell> none(4);
+  if (!by) return none;
+  const auto found =
+      functions.find({std::get<DomainId>(by->thread), CulpritLabel(by->thread, rows)});
+  if (found == functions.end()) return none;
+  const HotFunction& hot = found->second;
+  return {hot.function, hot.share, hot.low, hot.high};
+}
+
 // By guests::WaitState: the states of threads that have culprits, and their names.
 constexpr std::array<ThreadState, guests::kWaitStates> kWaitStates{
     ThreadState::kStolen, ThreadState::kWoken, ThreadState::kPreempted};
@@ -239,7 +264,8 @@ Table ThreadsTable(std::span<const guests::ThreadStates> domains,
 
 absl::StatusOr<Table> CulpritsTable(std::span<const guests::ThreadStates> domains,
                                     const std::function<std::string(DomainId)>& name_of,
-                                    Clock clock, const ThreadsOptions& options) {
+                                    Clock clock, const ThreadsOptions& options,
+                                    const HotFunctions* functions) {
   std::map<WaitKey, Cycles> rows;
   for (const guests::ThreadStates& domain : domains) {
     XENOSCOPE_RETURN_IF_ERROR(AddWaits(domain, domains, options.by, rows));
@@ -254,11 +280,20 @@ absl::StatusOr<Table> CulpritsTable(std::span<const guests::ThreadStates> domain
   table.columns.push_back({"scheduler", "scheduler"});
   std::ranges::move(words.Columns("by_", "by "), std::back_inserter(table.columns));
   table.columns.push_back({"time_s", "time", ColumnUnit::kSeconds});
+  if (functions != nullptr) {
+    table.columns.push_back({"function", "hottest function"});
+    table.columns.push_back({"share", "share", ColumnUnit::kShare});
+    table.columns.push_back({"low", "low", ColumnUnit::kShare, Shorten::kMiddle, Narrow::kFold});
+    table.columns.push_back({"high", "high", ColumnUnit::kShare});
+  }
   for (const auto& [key, time] : sorted) {
     std::vector<Cell> cells = words.Of(key.thread);
     cells.emplace_back(kWaitNames.at(static_cast<size_t>(key.state)));
     std::ranges::move(CulpritCells(key.by, words), std::back_inserter(cells));
     cells.emplace_back(clock.Seconds(time));
+    if (functions != nullptr) {
+      std::ranges::move(FunctionCells(key.by, options.by, *functions), std::back_inserter(cells));
+    }
     table.AddRow(std::move(cells));
   }
   table.Limit(options.limit);

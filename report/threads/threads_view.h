@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "base/ids.h"
@@ -42,13 +44,26 @@ struct ThreadsOptions {
                                  const std::function<std::string(DomainId)>& name_of, Clock clock,
                                  const ThreadsOptions& options);
 
+// The function in which a thread, or what rows join, was most, by samples.
+struct HotFunction {
+  std::string function;
+  // Its part of the samples of what it is of, in [0, 1], and the interval of that.
+  double share = 0;
+  double low = 0;
+  double high = 0;
+};
+// By domain, and by the text of a report's row: "web (7)" for a thread or process, the name of a
+// container; "": of all of the domain.
+using HotFunctions = std::map<std::pair<DomainId, std::string>, HotFunction>;
+
 // Returns who ran while threads waited for a pCPU, or in their kernel's run queue: the longest time
 // first. Both sides are joined as ThreadsOptions::by says. The times of one thread and state are
 // those of ThreadsTable: what was taken by nobody that is known is in rows without a culprit.
-// Errors (Internal): a thread waited for less time than was taken from it.
+// `functions`, if not null, are those of culprits; those of which nothing but the domain is known
+// have that of the domain. Errors (Internal): a thread waited for less time than was taken from it.
 [[nodiscard]] absl::StatusOr<Table> CulpritsTable(
     std::span<const guests::ThreadStates> domains,
-    const std::function<std::string(DomainId)>& name_of, Clock clock,
-    const ThreadsOptions& options);
+    const std::function<std::string(DomainId)>& name_of, Clock clock, const ThreadsOptions& options,
+    const HotFunctions* functions = nullptr);
 
 }  // namespace xenoscope::report
