@@ -69,7 +69,7 @@ class PageTimeline final : public correlate::PipelineObserver {
 
   // Maximum of entries of each list. Longer lists are thinned, or no longer extended.
   static constexpr size_t kMaxIntervals = 1'000'000;
-  static constexpr size_t kMaxIntervalBytes = 2'500'000;
+  static constexpr size_t kMaxIntervalBytes = 4'500'000;
   static constexpr size_t kMaxSamples = 20'000;
   static constexpr size_t kBins = 8192;
   static constexpr size_t kMaxBinBytes = 2'000'000;  // bytes of all tracks in the page
