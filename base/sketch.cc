@@ -32,9 +32,14 @@ void Sketch::Resize(uint32_t first_octave, uint32_t octaves, uint8_t bucket_byte
   larger.bucket_bytes_ = bucket_bytes;
   larger.buckets_ = std::make_unique<std::byte[]>(octaves * kBuckets * bucket_bytes);
   const size_t before = octaves_ == 0 ? 0 : (first_octave_ - first_octave) * kBuckets;
-  for (size_t i = 0; i < octaves_ * kBuckets; ++i) {
-    const uint64_t weight = WeightAt(i);
-    std::memcpy(larger.buckets_.get() + (before + i) * bucket_bytes, &weight, bucket_bytes);
+  std::byte* const to = larger.buckets_.get() + before * bucket_bytes;
+  if (bucket_bytes == bucket_bytes_) {
+    if (octaves_ != 0) std::memcpy(to, buckets_.get(), octaves_ * kBuckets * bucket_bytes);
+  } else {
+    for (size_t i = 0; i < octaves_ * kBuckets; ++i) {
+      const uint64_t weight = WeightAt(i);
+      std::memcpy(to + i * bucket_bytes, &weight, bucket_bytes);
+    }
   }
   larger.total_ = total_;
   larger.min_ = min_;
