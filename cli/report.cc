@@ -180,6 +180,16 @@ absl::Status WriteProfile(const ReportOptions& options, const Columns& columns,
   return WriteOutput(options.output, text);
 }
 
+// Leaves of the frames at each address the function alone, for formats that have addresses.
+void LeaveOutInlined(report::ProfileReport& out) {
+  out.lines_of = [all = std::move(out.lines_of)](DomainId domain, Mode mode, AddressSpaceId space,
+                                                 Address address) {
+    profile::CodeLines code = all(domain, mode, space, address);
+    if (code.inlined.size() > 1) code.inlined.erase(code.inlined.begin(), code.inlined.end() - 1);
+    return code;
+  };
+}
+
 absl::Status ProfileReport(const ProfileSource& source, const ReportOptions& options,
                            const report::TextStyle& style) {
   const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
@@ -214,6 +224,7 @@ absl::Status ProfileReport(const ProfileSource& source, const ReportOptions& opt
     return WriteOutput(options.output, page);
   }
   XENOSCOPE_RETURN_IF_ERROR(MakeProfile(source, options, std::move(columns), out));
+  if (!options.inlined) LeaveOutInlined(out);
   return WriteProfile(options, shown, write, out);
 }
 
@@ -498,7 +509,8 @@ void AddOutputOptions(Command command, ReportOptions& options) {
   command.AddOption("-o,--output", options.output, "Write to this file");
   command.AddFlag("--inline,!--no-inline", options.inlined,
                   "Show inlined functions in stacks as \"name (inlined)\" (--by stack, folded, "
-                  "svg, html, perfetto; pprof always does); on by default");
+                  "svg, pprof, html, perfetto, firefox; pprof names them as the compiler "
+                  "does); on by default");
   command.AddFlag("--fold-recursion", options.fold_recursion,
                   "Show a function that calls itself as one frame of stacks");
   command.AddFlag("--children,!--no-children", options.children,
