@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "base/ids.h"
@@ -17,7 +18,10 @@ using recording::DomainInfo;
 using recording::DomainType;
 using recording::StreamInfo;
 
-constexpr uint64_t kMinSamples = 50;    // fewer samples may all be in outermost functions
+constexpr uint64_t kMinSamples = 50;  // fewer samples may all be in outermost functions
+// Callers for each sample. With frame pointers there are more; without, a register that holds
+// something else leads to one now and then.
+constexpr double kMinCallers = 0.1;
 constexpr size_t kMaxNamedDomains = 3;  // domains of a note; of more the number is given
 constexpr size_t kMaxNamedModules = 3;  // modules of a note; of others the number is given
 
@@ -137,6 +141,28 @@ std::string KernelNote(const recording::RecordingInfo& info, const std::string& 
       kernel.by_orc.of(ChainEnd::kOutermost), kernel.by_orc.Chains(), domain, ends.Text());
 }
 
+constexpr std::string_view kNoFramePointers =
+    "Xen follows frame pointers, and the sampled code keeps none";
+constexpr std::string_view kNoPvDomain =
+    "xenoprof follows call chains in PV domains only, not in PVH and HVM guests";
+
+// Domains whose samples have no callers, or hardly any, for one reason.
+struct WithoutCallers {
+  std::vector<std::string> names;
+  uint64_t samples = 0;
+  uint64_t callers = 0;
+
+  // Says so; `where` the callers are that there are.
+  [[nodiscard]] std::string Note(std::string_view where, std::string_view why) const {
+    return fmt::format(
+        "{} samples of {} have {}: {}. Record with --source vcpu -g or with an agent (--active).",
+        samples,
+        names.size() > kMaxNamedDomains ? fmt::format("{} domains", names.size())
+                                        : fmt::format("{}", fmt::join(names, ", ")),
+        callers == 0 ? "no callers" : fmt::format("only {} callers{}", callers, where), why);
+  }
+};
+
 struct Chains {
   uint64_t samples = 0;
   uint64_t begun = 0;
@@ -166,30 +192,23 @@ std::vector<std::string> ChainNotes(const recording::RecordingInfo& info) {
     chains.begun += stream.escapes;
     chains.callers += stream.callers;
   }
-  // Index: whether the domain is PVH or HVM.
-  std::array<std::vector<std::string>, 2> names;
-  std::array<uint64_t, 2> samples{};
+  std::array<WithoutCallers, 2> by_type;  // index: whether the domain is PVH or HVM
   for (const auto& [id, chains] : domains) {
-    if (chains.begun == 0 || chains.callers > 0 || chains.samples < kMinSamples) continue;
     const DomainInfo* const domain = info.Domain(id);
     const bool is_hvm =
         domain != nullptr && (domain->type == DomainType::kPvh || domain->type == DomainType::kHvm);
-    names.at(size_t{is_hvm}).push_back(DomainLabel(id, info.NameOf(id)));
-    samples.at(size_t{is_hvm}) += chains.samples;
+    // The callers of PVH and HVM guests are Xen's own, where Xen has frame pointers.
+    const bool has_callers = !is_hvm && static_cast<double>(chains.callers) >=
+                                            kMinCallers * static_cast<double>(chains.samples);
+    if (chains.begun == 0 || has_callers || chains.samples < kMinSamples) continue;
+    WithoutCallers& without = by_type.at(size_t{is_hvm});
+    without.names.push_back(DomainLabel(id, info.NameOf(id)));
+    without.samples += chains.samples;
+    without.callers += chains.callers;
   }
   std::vector<std::string> notes;
-  for (const bool is_hvm : {false, true}) {
-    const std::vector<std::string>& without = names.at(size_t{is_hvm});
-    if (without.empty()) continue;
-    notes.push_back(fmt::format(
-        "{} samples of {} have no callers: {}. Record with --source vcpu -g or with an agent "
-        "(--active).",
-        samples.at(size_t{is_hvm}),
-        without.size() > kMaxNamedDomains ? fmt::format("{} domains", without.size())
-                                          : fmt::format("{}", fmt::join(without, ", ")),
-        is_hvm ? "xenoprof follows call chains in PV domains only, not in PVH and HVM guests"
-               : "Xen follows frame pointers, and the sampled code keeps none"));
-  }
+  if (!by_type[0].names.empty()) notes.push_back(by_type[0].Note("", kNoFramePointers));
+  if (!by_type[1].names.empty()) notes.push_back(by_type[1].Note(" in Xen", kNoPvDomain));
   return notes;
 }
 

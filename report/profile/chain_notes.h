@@ -9,7 +9,8 @@
 
 namespace xenoscope::report {
 
-// Returns a sentence for each reason why xenoprof found no callers in samples with call chains.
+// Returns a sentence for each reason why xenoprof found no callers, or hardly any, in samples with
+// call chains.
 // Empty if no call chains were requested, or if all domains have callers or too few samples.
 std::vector<std::string> ChainNotes(const recording::RecordingInfo& info);
 
