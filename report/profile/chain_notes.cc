@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -109,7 +110,7 @@ std::string WithoutOrc(const std::string& domain, const std::vector<std::string>
   std::string why = "end at code without ORC: that of ";
   if (modules.empty()) return why + "unknown modules, BPF, or assembly";
   const size_t named = std::min(modules.size(), kMaxNamedModules);
-  why += fmt::format("modules ({}", fmt::join(modules.begin(), modules.begin() + named, "; "));
+  why += fmt::format("modules ({}", fmt::join(std::span(modules).first(named), "; "));
   if (modules.size() > named) why += fmt::format("; and {} more", modules.size() - named);
   return why + fmt::format(
                    "), BPF, or assembly; --guest {0}:root=DIR or {0}:module=FILE.ko gives "
