@@ -70,9 +70,7 @@ function laneOf(handlers: Handlers, hz: number, title: string, partsOf: (kind: K
 export function vcpuHandlers(handlers: Handlers, hz: number, vcpu: string): Track | undefined {
   return laneOf(handlers, hz, "interrupts", (kind) => {
     const of = handlers.onVcpu(vcpu, kind);
-    return of === undefined
-      ? []
-      : Array.from(of.begin, (begin, i) => ({ of, i, begin, end: of.end[i], on: vcpu }));
+    return of === undefined ? [] : Array.from(of.begin, (begin, i) => ({ of, i, begin, end: of.end[i], on: vcpu }));
   });
 }
 
