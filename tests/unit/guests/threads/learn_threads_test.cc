@@ -46,7 +46,7 @@ class LiveKernel {
   // shop".
   std::vector<std::string> Window(const std::vector<std::byte>& page) {
     const size_t begin = file_.size();
-    std::fill(file_.begin() + std::min<size_t>(begin, kHeader), file_.end(), std::byte{});
+    std::ranges::fill(std::span(file_).subspan(std::min<size_t>(begin, kHeader)), std::byte{});
     writer_.AppendTracePages({kDom0, VcpuId{0}}, {}, PageBuilder::kSize, page);
     const std::vector<std::byte> chunks = writer_.Take();
     file_.insert(file_.end(), chunks.begin(), chunks.end());
