@@ -49,14 +49,11 @@ std::optional<Interrupts::Ended> Interrupts::End(size_t cpu, bool is_soft, uint6
     return std::nullopt;
   }
   ++sum.runs;
-  Cycles own = 0;
-  for (size_t state = 0; state < now.so_far.size(); ++state) {
-    const Cycles time = now.so_far[state] - run.before[state];
-    if (!open.empty()) open.back().inner[state] += time;
-    sum.times[state] += time - run.inner[state];
-    own += time - run.inner[state];
-  }
-  sum.longest = std::max(sum.longest, own);
+  const StateTimes times = Since(run.before, now.so_far);
+  const StateTimes own = Since(run.inner, times);
+  if (!open.empty()) AddTo(open.back().inner, times);
+  AddTo(sum.times, own);
+  sum.longest = std::max(sum.longest, Sum(own));
   return Ended{sum.key, {run.begin, now.at}};
 }
 

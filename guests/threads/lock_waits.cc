@@ -46,17 +46,14 @@ void LockWaits::End(size_t thread, uint64_t lock, uint64_t result, uint64_t loss
   }
   const OpenWait wait = *found;
   LockWait& sum = SumOf(thread, lock, wait.flags);
-  StateTimes times{};
-  for (size_t state = 0; state < times.size(); ++state) {
-    times[state] = so_far[state] - wait.before[state];
-  }
+  const StateTimes times = Since(wait.before, so_far);
   const Cycles time = Sum(times);
   if (wait.losses != losses || time != at - wait.begin) {  // not all of it is known
     ++sum.cut;
   } else {
     ++sum.waits;
     if (result != 0) ++sum.failed;
-    for (size_t state = 0; state < times.size(); ++state) sum.times[state] += times[state];
+    AddTo(sum.times, times);
     sum.longest = std::max(sum.longest, time);
     sum.others_stolen += StolenOfOthers(thread, {wait.begin, at});
   }
@@ -71,10 +68,11 @@ void LockWaits::Stolen(size_t thread, TscRange range) {
 
 Cycles LockWaits::StolenOfOthers(size_t thread, TscRange range) {
   parts_.clear();
-  for (auto stolen = stolen_.rbegin(); stolen != stolen_.rend(); ++stolen) {
-    if (stolen->range.end <= range.begin) break;  // those before ended earlier
-    const TscRange part = stolen->range.Intersect(range);
-    if (stolen->thread != thread && !part.Empty()) parts_.push_back(part);
+  for (size_t i = stolen_.size(); i-- > 0;) {
+    const StolenRange& stolen = stolen_[i];
+    if (stolen.range.end <= range.begin) break;  // those before ended earlier
+    const TscRange part = stolen.range.Intersect(range);
+    if (stolen.thread != thread && !part.Empty()) parts_.push_back(part);
   }
   std::ranges::sort(parts_, {}, &TscRange::begin);
   Cycles time = 0;

@@ -31,5 +31,15 @@ using StateTimes = std::array<Cycles, kThreadStates>;  // by ThreadState
 [[nodiscard]] inline Cycles Sum(const StateTimes& times) {
   return std::accumulate(times.begin(), times.end(), Cycles{0});
 }
+inline void AddTo(StateTimes& sum, const StateTimes& more) {
+  for (size_t state = 0; state < sum.size(); ++state) sum[state] += more[state];
+}
+// Returns the times from `before` to `so_far`, which is not less.
+[[nodiscard]] inline StateTimes Since(const StateTimes& before, const StateTimes& so_far) {
+  StateTimes times{};
+  for (size_t state = 0; state < times.size(); ++state)
+    times[state] = so_far[state] - before[state];
+  return times;
+}
 
 }  // namespace xenoscope::guests

@@ -41,19 +41,15 @@ void Syscalls::Return(size_t thread, uint64_t number, uint64_t result, uint64_t 
     ++SumOf(thread, call.number).cut;
     return;
   }
-  StateTimes times{};
-  Cycles time = 0;
-  for (size_t state = 0; state < times.size(); ++state) {
-    times[state] = so_far[state] - call.before[state];
-    time += times[state];
-  }
+  const StateTimes times = Since(call.before, so_far);
+  const Cycles time = Sum(times);
   if (call.losses != losses || time != at - call.begin) {  // not all of it is known
     ++sum.cut;
     return;
   }
   ++sum.calls;
   if (result >= kFirstError) ++sum.errors;
-  for (size_t state = 0; state < times.size(); ++state) sum.times[state] += times[state];
+  AddTo(sum.times, times);
   sum.longest = std::max(sum.longest, time);
 }
 

@@ -446,10 +446,9 @@ absl::Status ThreadStates::Finish() {
 absl::Status ThreadStates::CheckHandlers() const {
   StateTimes of_handlers{};
   StateTimes of_vcpus{};
-  const std::vector<Interrupt> handlers = interrupts_.All();
+  for (const Interrupt& handler : interrupts_.All()) AddTo(of_handlers, handler.times);
+  for (const GuestVcpu& vcpu : vcpus_) AddTo(of_vcpus, vcpu.times);
   for (size_t state = 0; state < kThreadStates; ++state) {
-    for (const Interrupt& handler : handlers) of_handlers[state] += handler.times[state];
-    for (const GuestVcpu& vcpu : vcpus_) of_vcpus[state] += vcpu.times[state];
     if (of_handlers[state] <= of_vcpus[state]) continue;
     return InternalError("{}: handlers of interrupts took {} cycles of vCPUs' {}",
                          ToString(domain()), of_handlers[state], of_vcpus[state]);

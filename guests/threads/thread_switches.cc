@@ -1,21 +1,12 @@
 #include "guests/threads/thread_switches.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "guests/threads/container_name.h"
+#include "guests/threads/numbered_name.h"
 
 namespace xenoscope::guests {
-namespace {
-
-std::string Numbered(const std::string& name, uint32_t number) {
-  return number == 0 ? name : fmt::format("{} ({})", name, number);
-}
-
-}  // namespace
-
 ThreadSwitches::ThreadSwitches(std::vector<ThreadStates> domains) : domains_(std::move(domains)) {
   for (const ThreadStates& domain : domains_) running_.emplace_back(domain.vcpus().size(), 0);
   current_.resize(domains_.size());
@@ -107,7 +98,7 @@ correlate::ThreadIdentity ThreadSwitches::IdentityOf(uint32_t thread) const {
 
 std::string ThreadSwitches::ThreadName(uint32_t thread) const {
   const GuestThread& named = At(threads_.at(thread));
-  return Numbered(named.name, named.tid);
+  return NumberedName(named.name, named.tid);
 }
 
 std::string ThreadSwitches::ProcessName(uint32_t process) const {
@@ -115,7 +106,7 @@ std::string ThreadSwitches::ProcessName(uint32_t process) const {
   const GuestThread& thread = At(ref);
   if (thread.process == 0) return thread.name;
   const GuestProcess& named = domains_[ref.domain].processes()[thread.process];
-  return Numbered(named.name, named.pid);
+  return NumberedName(named.name, named.pid);
 }
 
 std::string ThreadSwitches::ContainerName(uint32_t container) const {

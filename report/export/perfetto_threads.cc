@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "guests/threads/container_name.h"
+#include "guests/threads/numbered_name.h"
 #include "report/markup.h"
 #include "report/threads/interrupts_view.h"
 
@@ -59,10 +60,6 @@ uint64_t TrackOfVcpu(uint64_t first, DomainId domain, uint32_t cpu) {
   return first + (uint64_t{domain.value} << 16) + cpu;
 }
 
-std::string NumberedName(const std::string& name, uint32_t number) {
-  return number == 0 ? name : fmt::format("{} ({})", name, number);
-}
-
 }  // namespace
 
 PerfettoThreads::PerfettoThreads(std::span<const guests::ThreadStates> named,
@@ -91,7 +88,7 @@ uint32_t PerfettoThreads::PidOf(Domain& domain, size_t process) {
   const GuestProcess& described = domain.states->processes()[process];
   const std::string container = guests::ContainerName(described.cgroup);
   const std::string name =
-      process == 0 ? "[other threads]" : NumberedName(described.name, described.pid);
+      process == 0 ? "[other threads]" : guests::NumberedName(described.name, described.pid);
   packets_.PutProcess(kFirstProcessTrack + processes_++, found->second,
                       fmt::format("{}{}{}: {}", label_(domain.states->domain()),
                                   container.empty() ? "" : ", ", container, name));
@@ -105,7 +102,7 @@ uint64_t PerfettoThreads::TrackOf(Domain& domain, size_t thread) {
   const uint32_t pid = PidOf(domain, described.process);
   track = kFirstThreadTrack + tracks_;
   packets_.PutThread(track, pid, kFirstTid + tracks_++,
-                     NumberedName(described.name, described.tid));
+                     guests::NumberedName(described.name, described.tid));
   return track;
 }
 
@@ -168,7 +165,7 @@ void PerfettoThreads::PutOnVcpu(Domain& domain, uint32_t cpu) {
   }
   const GuestThread& thread = domain.states->threads()[vcpu.thread];
   packets_.PutText(vcpu.track, vcpu.range.begin, kSliceBegin,
-                   NumberedName(thread.name, thread.tid));
+                   guests::NumberedName(thread.name, thread.tid));
   packets_.PutSliceEnd(vcpu.track, vcpu.range.end);
 }
 
@@ -184,8 +181,9 @@ void PerfettoThreads::OnWakeup(const guests::ThreadWakeup& wakeup) {
   const GuestThread& woken = domain->states->threads()[wakeup.woken];
   packets_.PutEvent(
       TrackOf(*domain, wakeup.waker), wakeup.at, kInstant, [&](Message<EventField>& event) {
-        event.add_string(EventField::kName,
-                         Printable(fmt::format("wakes {}", NumberedName(woken.name, woken.tid))));
+        event.add_string(
+            EventField::kName,
+            Printable(fmt::format("wakes {}", guests::NumberedName(woken.name, woken.tid))));
         event.add_fixed64(EventField::kFlows, flow);
       });
 }

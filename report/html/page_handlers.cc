@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
-#include <vector>
 
 #include "base/error.h"
 #include "report/markup.h"
@@ -31,28 +30,26 @@ void PageHandlers::Add(const guests::HandlerRun& run) {
   if (range.Empty()) return;
   row.end = range.end;
   limit_.Add(row.track, NumberOf(run.of), TrackPart::kFirst, range.begin - shown_.begin,
-             range.Length(), [this](auto visit) {
-               for (auto& [ref, each] : vcpus_) {
-                 visit(each.irqs.track);
-                 visit(each.softirqs.track);
-               }
-             });
+             range.Length(), [this](auto visit) { ForEachTrack(visit); });
+}
+
+void PageHandlers::ForEachTrack(absl::FunctionRef<void(IntervalTrack&)> visit) {
+  for (auto& [ref, vcpu] : vcpus_) {
+    visit(vcpu.irqs.track);
+    visit(vcpu.softirqs.track);
+  }
 }
 
 absl::StatusOr<ordered_json> PageHandlers::ToJson(
     const std::function<std::string(DomainId)>& label) {
-  std::vector<IntervalTrack*> tracks;
   ordered_json vcpus = ordered_json::array();
   for (auto& [ref, vcpu] : vcpus_) {
     vcpus.push_back(fmt::format("{} v{}", label(ref.domain), ref.vcpu.value));
-    tracks.push_back(&vcpu.irqs.track);
-    tracks.push_back(&vcpu.softirqs.track);
   }
   ordered_json names = ordered_json::array();
   for (const auto& [key, number] : numbers_) names[number] = Printable(HandlerTitle(key));
-  XENOSCOPE_ASSIGN_OR_RETURN(PackedTracks packed, limit_.Pack([&](auto visit) {
-    for (IntervalTrack* track : tracks) visit(*track);
-  }));
+  XENOSCOPE_ASSIGN_OR_RETURN(PackedTracks packed,
+                             limit_.Pack([this](auto visit) { ForEachTrack(visit); }));
   return ordered_json{{"names", std::move(names)},
                       {"vcpus", std::move(vcpus)},
                       {"together_below", limit_.together_below()},

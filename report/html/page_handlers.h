@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "base/ids.h"
 #include "base/tsc.h"
@@ -46,6 +47,8 @@ class PageHandlers {
   };
 
   uint32_t NumberOf(const guests::InterruptKey& key);
+  // Visits the tracks in the order of the page.
+  void ForEachTrack(absl::FunctionRef<void(IntervalTrack&)> visit);
 
   TscRange shown_;
   std::map<VcpuRef, Vcpu> vcpus_;

@@ -47,10 +47,15 @@ uint64_t NumberKeyOf(size_t domain, size_t thread) {
 
 }  // namespace
 
+PageThreads::Domain* PageThreads::Find(DomainId domain) {
+  const auto found =
+      std::ranges::find(domains_, domain, [](const Domain& each) { return each.states->domain(); });
+  return found == domains_.end() ? nullptr : &*found;
+}
+
 void PageThreads::OnInterval(const guests::ThreadInterval& interval) {
-  const auto found = std::ranges::find(
-      domains_, interval.domain, [](const Domain& domain) { return domain.states->domain(); });
-  if (found == domains_.end() || interval.thread >= found->states->threads().size()) return;
+  Domain* const found = Find(interval.domain);
+  if (found == nullptr || interval.thread >= found->states->threads().size()) return;
   // The idle threads' states are those of their vCPUs.
   if (found->states->threads()[interval.thread].tid == 0) return;
   if (interval.thread >= found->threads.size()) found->threads.resize(interval.thread + 1);
@@ -64,15 +69,14 @@ void PageThreads::OnInterval(const guests::ThreadInterval& interval) {
   thread.on_vcpus += shown.Length();
   if (*interval.cpu >= found->states->vcpus().size()) return;
   if (*interval.cpu >= found->vcpus.size()) found->vcpus.resize(*interval.cpu + 1);
-  const uint64_t key = NumberKeyOf(static_cast<size_t>(found - domains_.begin()), interval.thread);
+  const uint64_t key = NumberKeyOf(static_cast<size_t>(found - domains_.data()), interval.thread);
   const auto number = numbers_.try_emplace(key, static_cast<uint32_t>(numbers_.size())).first;
   Put(found->vcpus[*interval.cpu], number->second, TrackPart::kFirst, interval.range);
 }
 
 void PageThreads::OnHandler(const guests::HandlerRun& run) {
-  const auto found = std::ranges::find(
-      domains_, run.domain, [](const Domain& domain) { return domain.states->domain(); });
-  if (found != domains_.end() && run.cpu < found->states->vcpus().size()) handlers_.Add(run);
+  const Domain* const found = Find(run.domain);
+  if (found != nullptr && run.cpu < found->states->vcpus().size()) handlers_.Add(run);
 }
 
 void PageThreads::Put(Row& row, uint32_t code, TrackPart part, TscRange range) {

@@ -64,6 +64,8 @@ class PageThreads final : public guests::ThreadObserver {
     size_t thread = 0;
   };
 
+  // Returns what is kept of the domain; null: it is none of the page's.
+  [[nodiscard]] Domain* Find(DomainId domain);
   void Put(Row& row, uint32_t code, TrackPart part, TscRange range);
   // Adds what is open to the row's track.
   void Close(Row& row);

@@ -50,7 +50,7 @@ void AddWait(const LockWait& wait, LockWait& to) {
   to.waits += wait.waits;
   to.failed += wait.failed;
   to.cut += wait.cut;
-  for (size_t state = 0; state < to.times.size(); ++state) to.times[state] += wait.times[state];
+  guests::AddTo(to.times, wait.times);
   to.longest = std::max(to.longest, wait.longest);
   to.others_stolen += wait.others_stolen;
 }

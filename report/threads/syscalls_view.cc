@@ -26,7 +26,7 @@ void AddCall(const Syscall& call, Syscall& to) {
   to.calls += call.calls;
   to.errors += call.errors;
   to.cut += call.cut;
-  for (size_t state = 0; state < to.times.size(); ++state) to.times[state] += call.times[state];
+  guests::AddTo(to.times, call.times);
   to.longest = std::max(to.longest, call.longest);
 }
 

@@ -1,7 +1,5 @@
 #include "report/threads/threads_view.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "guests/threads/numbered_name.h"
 #include "report/threads/thread_words.h"
 
 namespace xenoscope::report {
@@ -152,11 +151,8 @@ std::vector<Cell> CulpritCells(const std::optional<WaitKey::By>& by, const Threa
 // Returns "web (7)", the text of a report's row for the same thread, process or container.
 std::string CulpritLabel(const ThreadKey& key, ThreadsBy by) {
   const auto& [domain, container, process, pid, thread, tid] = key;
-  const auto numbered = [](const std::string& name, uint32_t number) {
-    return number == 0 ? name : fmt::format("{} ({})", name, number);
-  };
-  if (by == ThreadsBy::kThread) return numbered(thread, tid);
-  if (by == ThreadsBy::kProcess) return numbered(process, pid);
+  if (by == ThreadsBy::kThread) return guests::NumberedName(thread, tid);
+  if (by == ThreadsBy::kProcess) return guests::NumberedName(process, pid);
   return by == ThreadsBy::kContainer ? container : "";
 }
 

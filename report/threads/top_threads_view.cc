@@ -44,8 +44,7 @@ Table TopThreadsTable(std::span<const guests::ThreadStates> domains,
       if (thread.tid == 0 && domain.IsIdleThread(i)) continue;
       const StateTimes own = times.Of(domain.domain(), i);
       if (RanFor(own) + QueuedFor(own) + TimeIn(own, {ThreadState::kStolen}) == 0) continue;
-      StateTimes& sum = sums[KeyOf(domain, thread, by)];
-      for (size_t state = 0; state < sum.size(); ++state) sum[state] += own[state];
+      guests::AddTo(sums[KeyOf(domain, thread, by)], own);
     }
   }
   std::vector<std::pair<ThreadKey, StateTimes>> rows(sums.begin(), sums.end());
