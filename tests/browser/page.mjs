@@ -725,13 +725,21 @@ async function wideHost() {
     const { metrics } = await session.send("Performance.getMetrics");
     return 1000 * metrics.find(({ name }) => name === "TaskDuration").value;
   };
-  check("it opens within a second", (await spent()) < 1000, await spent());
+  const drawn = () => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))));
+  // The browser counts anew for each document.
+  const opened = [];
+  for (let i = 0; i < 3; i++) {
+    await page.reload();
+    await drawn();
+    opened.push(await spent());
+  }
+  check("it opens within a second", Math.min(...opened) < 1000 && Math.min(...opened) > 10, opened);
   /** The time of what `act` does, until its pictures are drawn, which is in the next frame. */
   const timeOf = async (act) => {
     await page.waitForTimeout(300);
     const before = await spent();
     await act();
-    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))));
+    await drawn();
     return (await spent()) - before;
   };
   const strip = await (await page.$("#strip canvas")).boundingBox();
