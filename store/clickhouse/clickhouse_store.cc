@@ -70,9 +70,8 @@ absl::StatusOr<std::vector<SliceHead>> ClickHouseStore::Heads(const Selection& s
       client_.Run(fmt::format(
           "SELECT event, host, begin_ns, argMin(end_ns, push), argMin(clock_error_ns, push), "
           "argMin(clock_hz, push), argMin(is_time, push), argMin(traced, push), argMin(period, "
-          "push) FROM {} WHERE kind = 'slice' AND {} GROUP BY event, host, begin_ns ORDER BY "
-          "begin_ns FORMAT RowBinary",
-          kSumTable, WhereNotReplaced(selection))));
+          "push) FROM {} GROUP BY event, host, begin_ns ORDER BY begin_ns FORMAT RowBinary",
+          Slices(selection))));
   RowBinaryReader in(AsBytes(answer));
   std::vector<SliceHead> heads;
   while (in.ok() && !in.AtEnd()) heads.push_back(ReadHead(in));
@@ -143,7 +142,11 @@ absl::StatusOr<std::optional<GroupReader>> ClickHouseStore::AskOnce(const Select
       GroupReader groups,
       GroupReader::Ask(where, selection.wanted, GroupReader::Crosses::kOfColumns,
                        [this](std::string_view sql) { return client_.Run(sql); }));
-  if (!named) return groups;
+  if (!named) {
+    XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<uint64_t> after, Numbers(SelectOnce(selection)));
+    if (after != pushes) return std::nullopt;
+    return groups;
+  }
   // The rows of a slice are removed together: where its head is still there they all were.
   XENOSCOPE_ASSIGN_OR_RETURN(const uint64_t left,
                              Count(fmt::format("SELECT uniqExact(push) FROM {} WHERE kind = "

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_split.h"
 #include "store/clickhouse/sum_columns.h"
 
 namespace xenoscope::store {
@@ -51,15 +52,20 @@ std::string WhereMarks(Selection selection) {
   return "event = '' AND kind = 'replaced' AND " + Where(OfJoined(std::move(selection)));
 }
 
-std::string WhereNotReplaced(const Selection& selection) {
-  return fmt::format("{} AND push GLOBAL NOT IN (SELECT replaced FROM {} WHERE {})",
-                     Where(selection), kSumTable, WhereMarks(selection));
+std::string Slices(const Selection& selection) {
+  const std::vector<std::string> columns = absl::StrSplit(std::string(kSliceColumns), ", ");
+  std::string any;
+  for (const std::string& column : columns) any += fmt::format(", any({0}) AS {0}", column);
+  // A slice and the mark that replaces it have one number. Only rows of slices alone are left.
+  return fmt::format(
+      "(SELECT number AS push, any(slices) AS slices{} FROM (SELECT if(kind = 'slice', "
+      "push, replaced) AS number, kind, slices, {} FROM {} WHERE (kind = 'slice' AND {}) OR ({})) "
+      "GROUP BY number HAVING countIf(kind = 'replaced') = 0)",
+      any, kSliceColumns, kSumTable, Where(selection), WhereMarks(selection));
 }
 
 std::string SelectOnce(const Selection& selection) {
-  return fmt::format(
-      "SELECT min(push) FROM {} WHERE kind = 'slice' AND {} GROUP BY event, host, begin_ns",
-      kSumTable, WhereNotReplaced(selection));
+  return fmt::format("SELECT min(push) FROM {} GROUP BY event, host, begin_ns", Slices(selection));
 }
 
 std::string WhereOnce(const Selection& selection) {

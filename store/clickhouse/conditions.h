@@ -22,9 +22,13 @@ std::string WherePieces(const Selection& selection);
 // The condition of marks of slices for which a joined one stands and whose rows are not yet
 // removed.
 std::string WhereMarks(Selection selection);
-// As Where, but only of slices for which no joined one stands.
-std::string WhereNotReplaced(const Selection& selection);
-// The same, without the second one of slices that were pushed twice at the same time.
+// Returns a subquery of the slices for which no joined one stands: kSliceColumns, push and
+// slices. It reads slices and marks in one pass over the table, so that what another process joins
+// meanwhile is seen wholly or not at all: ClickHouse reads a subquery of marks later than the rows
+// that it is held against, and then neither the joined slice nor its pieces are found.
+std::string Slices(const Selection& selection);
+// As Where, but only of those slices, without the second one of slices that were pushed twice at
+// the same time.
 std::string WhereOnce(const Selection& selection);
 // The statement that lists the numbers of the pushes that WhereOnce chooses.
 std::string SelectOnce(const Selection& selection);

@@ -24,9 +24,9 @@ absl::StatusOr<std::vector<SliceJoin::Stored>> SliceJoin::List() {
   XENOSCOPE_ASSIGN_OR_RETURN(
       const std::string answer,
       client_.Run(
-          fmt::format("SELECT {}, push, slices FROM {} WHERE kind = 'slice' AND {} ORDER BY "
-                      "event, host, begin_ns, push FORMAT RowBinary",
-                      kSliceColumns, kSumTable, WhereNotReplaced(selection_))));
+          fmt::format("SELECT {}, push, slices FROM {} ORDER BY event, host, begin_ns, push FORMAT "
+                      "RowBinary",
+                      kSliceColumns, Slices(selection_))));
   RowBinaryReader in(AsBytes(answer));
   std::vector<Stored> slices;
   while (in.ok() && !in.AtEnd()) {
