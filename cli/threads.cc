@@ -94,6 +94,12 @@ void WarnOfFaults(const guests::ThreadStates& domain, const recording::Recording
     fmt::print(stderr, "xenoscope: {}: its kernel gave {} events, and {} are in the recording\n",
                name, *counts.gave, counts.read);
   }
+  if (domain.missed_switches() > 0) {
+    fmt::print(stderr,
+               "xenoscope: {}: its kernel has no event of {} switches of threads: what ran around "
+               "them is not known, and the time is in \"events lost\"\n",
+               name, domain.missed_switches());
+  }
   WarnOfDamage(name, domain.faults());
 }
 
@@ -135,6 +141,7 @@ nlohmann::ordered_json Json(const std::vector<guests::ThreadStates>& domains,
                                {"damaged_bytes", faults.damaged_bytes},
                                {"malformed_events", faults.malformed},
                                {"disordered_events", faults.disordered},
+                               {"missed_switches", domain.missed_switches()},
                                {"clock", Json(clocks[i])}});
   }
   json["rows"] = report::ToJson(table);

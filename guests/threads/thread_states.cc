@@ -44,8 +44,8 @@ ThreadStates::ThreadStates(const KernelTrace& trace, const EventClock& clock)
 }
 
 size_t ThreadStates::NewThread(uint32_t tid, size_t process, std::string_view name) {
-  if (threads_.size() > kMaxThreads) return threads_.size() - 1;  // the shared one
-  const bool is_shared = threads_.size() == kMaxThreads;
+  if (threads_.size() > kShared) return kShared;
+  const bool is_shared = threads_.size() == kShared;
   threads_.push_back(
       {.tid = is_shared ? 0 : tid,
        .process = is_shared ? 0 : process,
@@ -137,7 +137,13 @@ void ThreadStates::Take(const VcpuState& state) {
   const auto end = heap_.end();
   std::ranges::pop_heap(heap_, IsLater);
   if (cursor.Next()) {
-    if (cursor.after_loss()) BeginLoss(cursor.cpu(), at, state);
+    if (cursor.after_loss()) {
+      ++losses_;
+      Forget(cursor.cpu(), at, state);
+    } else if (IsAfterMissedSwitch(cursor)) {
+      ++missed_switches_;
+      Forget(cursor.cpu(), at, state);
+    }
     std::ranges::push_heap(heap_, IsLater);
   } else {
     heap_.erase(end - 1);
@@ -154,11 +160,35 @@ void ThreadStates::Begin(Tsc at) {
 }
 
 void ThreadStates::Identify(const CpuCursor& cursor, Tsc at) {
-  VcpuTrack& vcpu = vcpu_tracks_[cursor.cpu()];
-  vcpu.thread = OnCpu(cursor.cpu(), cursor.event().current);
-  EndWait(vcpu.thread, at);
-  tracks_[vcpu.thread].vcpu = cursor.cpu();
-  vcpu.switched = at;
+  const uint32_t cpu = cursor.cpu();
+  const size_t thread = OnCpu(cpu, cursor.event().current);
+  const Track& track = tracks_[thread];
+  // It may have come here at any time since the CPU's event before.
+  if (track.known && track.vcpu == kNone) {
+    Enter(thread, ThreadState::kLost, std::max(track.since, vcpu_tracks_[cpu].forgotten));
+  }
+  PutOn(cpu, thread, at);
+}
+
+bool ThreadStates::IsAfterMissedSwitch(const CpuCursor& cursor) const {
+  const size_t thread = vcpu_tracks_[cursor.cpu()].thread;
+  const uint32_t current = cursor.event().current;
+  if (thread == kNone) return false;
+  if (current == 0) return thread != idle_[cursor.cpu()];
+  if (threads_[thread].tid == current) return false;
+  return thread != kShared || thread_of_.contains(current);
+}
+
+void ThreadStates::PutOn(uint32_t cpu, size_t thread, Tsc at) {
+  const size_t other = tracks_[thread].vcpu;
+  if (other != kNone && other != cpu && thread != kShared) {
+    ++missed_switches_;
+    Forget(static_cast<uint32_t>(other), vcpu_tracks_[other].accounted, {});
+  }
+  EndWait(thread, at);
+  tracks_[thread].vcpu = cpu;
+  vcpu_tracks_[cpu].thread = thread;
+  vcpu_tracks_[cpu].switched = at;
 }
 
 void ThreadStates::Charge(uint32_t cpu, Tsc until, const VcpuState& of_vcpu) {
@@ -261,16 +291,17 @@ void ThreadStates::Enter(size_t thread, ThreadState state, Tsc at) {
   tracks_[thread].state = state;
 }
 
-void ThreadStates::BeginLoss(uint32_t cpu, Tsc at, const VcpuState& state) {
-  ++losses_;
+void ThreadStates::Forget(uint32_t cpu, Tsc at, const VcpuState& state) {
   VcpuTrack& vcpu = vcpu_tracks_[cpu];
   Charge(cpu, at, state);
   if (vcpu.thread == kNone) return;
   Track& track = tracks_[vcpu.thread];
   track.vcpu = kNone;
   track.since = at;
+  track.losses = losses_;
   track.state = ThreadState::kLost;
   vcpu.thread = kNone;
+  vcpu.forgotten = at;
 }
 
 void ThreadStates::OnSwitch(uint32_t cpu, const KernelEvent& event, const VcpuState& state,
@@ -293,13 +324,10 @@ void ThreadStates::OnSwitch(uint32_t cpu, const KernelEvent& event, const VcpuSt
     if (WasPreempted(event.state)) ++threads_[before].preempted;
     if (track.known && track.state == ThreadState::kPreempted) EnterQueue(before, cpu, at);
   }
-  EndWait(after, at);
-  tracks_[after].vcpu = cpu;
+  PutOn(cpu, after, at);
   GuestThread& thread = threads_[after];
   ++thread.switches;
   if (event.next != 0) thread.name = event.name.substr(0, kMaxName);
-  vcpu.thread = after;
-  vcpu.switched = at;
   if (event.next != 0) vcpu.sender.reset();
   vcpu.in_irq = vcpu.in_softirq = false;  // no interrupt does that; their exits may be lost
   interrupts_.Reset(cpu);
@@ -379,8 +407,6 @@ void ThreadStates::OnSyscall(uint32_t cpu, const KernelEvent& event, const VcpuS
                              Tsc at) {
   Charge(cpu, at, state);
   const size_t thread = OnCpu(cpu, event.current);
-  // Times of a thread that runs elsewhere, as events before said, are not of this instant; such a
-  // call is cut.
   const StateTimes& so_far = threads_[thread].times;
   if (event.kind == KernelEventKind::kSyscallEnter) {
     syscalls_.Enter(thread, event.number, losses_, at, so_far);

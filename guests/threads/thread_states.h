@@ -139,6 +139,10 @@ class ThreadStates {
   [[nodiscard]] Tsc now() const { return last_; }
   [[nodiscard]] uint64_t events() const;
   [[nodiscard]] KernelTraceFaults faults() const;
+  // Returns how often a CPU's event was written by another thread than the one that the events
+  // before it put there: Linux 6.18 often leaves the idle thread without an event of the switch
+  // while perf's cpu-clock takes samples. Who ran since the CPU's event before is not known then.
+  [[nodiscard]] uint64_t missed_switches() const { return missed_switches_; }
 
   // Threads that are told apart; the others share one, without a number.
   static constexpr size_t kMaxThreads = size_t{1} << 17;
@@ -148,6 +152,7 @@ class ThreadStates {
 
  private:
   static constexpr size_t kNone = ~size_t{0};
+  static constexpr size_t kShared = kMaxThreads;  // the thread that the others share
   // What is followed of a thread beside its sums.
   struct Track {
     ThreadState state = ThreadState::kLost;
@@ -163,6 +168,7 @@ class ThreadStates {
     size_t thread = kNone;  // the thread on it; kNone: not known
     Tsc accounted;          // up to here
     Tsc switched;           // when `thread` was put on it
+    Tsc forgotten;          // kNone: since then
     // An interrupt, or what one left to do, has stopped `thread`.
     bool in_irq = false;
     bool in_softirq = false;
@@ -189,8 +195,12 @@ class ThreadStates {
   // Ends the time in which the thread was on no vCPU.
   void EndWait(size_t thread, Tsc at);
   void Enter(size_t thread, ThreadState state, Tsc at);
-  // From here on the CPU's thread is not known: its next event comes after a loss.
-  void BeginLoss(uint32_t cpu, Tsc at, const VcpuState& state);
+  // Whether the cursor's event was written by another thread than the one on the CPU.
+  [[nodiscard]] bool IsAfterMissedSwitch(const CpuCursor& cursor) const;
+  // The thread runs on this CPU from here on, and so on no other one.
+  void PutOn(uint32_t cpu, size_t thread, Tsc at);
+  // From here on the CPU's thread is not known, up to its next event.
+  void Forget(uint32_t cpu, Tsc at, const VcpuState& state);
   void OnSwitch(uint32_t cpu, const KernelEvent& event, const VcpuState& state, Tsc at);
   void OnWaking(uint32_t cpu, const KernelEvent& event, Tsc at);
   void OnMigrate(const KernelEvent& event, Tsc at);
@@ -227,6 +237,7 @@ class ThreadStates {
   std::vector<GuestVcpu> vcpus_;
   std::vector<VcpuTrack> vcpu_tracks_;
   uint64_t losses_ = 0;
+  uint64_t missed_switches_ = 0;
   Tsc last_;
   bool begun_ = false;
 };

@@ -131,8 +131,8 @@ void PerfettoThreads::PutState(Domain& domain, size_t index) {
   const uint64_t track = TrackOf(domain, index);
   const auto& [range, name] = *thread.open;
   const uint64_t number = packets_.NameNumber(name);
-  const bool is_woken = name == SliceName(ThreadState::kWoken);
-  const uint64_t flow = is_woken ? std::exchange(thread.woken_by, 0) : 0;
+  // Its first slice since then: "woken", or that events were lost.
+  const uint64_t flow = std::exchange(thread.woken_by, 0);
   packets_.PutEvent(track, range.begin, kSliceBegin, [&](Message<EventField>& event) {
     event.add_uint64(EventField::kNameIid, number);
     if (flow != 0) event.add_fixed64(EventField::kEndedFlows, flow);

@@ -133,6 +133,49 @@ TEST(ThreadStates, AFirstEventAfterALossSaysNothingOfTheTimeBefore) {
   EXPECT_EQ(threads.states().vcpus()[1].times[static_cast<size_t>(ThreadState::kLost)], 40U);
 }
 
+TEST(ThreadStates, ASwitchWithoutAnEventMakesTheTimeAroundItLost) {
+  struct {
+    const char* what;
+    uint32_t woken_by_other_cpu;  // at this time; 0: by the CPU itself, at 50
+    Cycles sleeping, woken, lost;
+  } const cases[] = {{"woken by the last event before", 0, 50, 0, 20},
+                     {"woken before it", 40, 40, 10, 20},
+                     {"woken since", 60, 60, 0, 10}};
+  for (const auto& test : cases) {
+    SCOPED_TRACE(test.what);
+    Followed threads;
+    PageBuilder page(1000);
+    page.Switch(0, 7, kSleep, 0, "idle");
+    // Without an event from here on, the thread 7 comes back.
+    test.woken_by_other_cpu == 0 ? page.Waking(50, 0, 7, "web") : page.Waking(50, 0, 9, "log");
+    page.Switch(20, 7, kSleep, 0, "idle").Waking(30, 0, 9, "log");
+    threads.Page(0, page.Page());
+    if (test.woken_by_other_cpu != 0) {
+      threads.Page(1, PageBuilder(1000).Waking(test.woken_by_other_cpu, 8, 7, "web").Page());
+    }
+    threads.Run();
+    EXPECT_EQ(threads.Time(7, ThreadState::kSleeping), test.sleeping + 30);  // and after it left
+    EXPECT_EQ(threads.Time(7, ThreadState::kWoken), test.woken);
+    EXPECT_EQ(threads.Time(7, ThreadState::kLost), test.lost);
+    EXPECT_EQ(threads.Time(7, ThreadState::kUntraced), 0U);
+    EXPECT_EQ(threads.states().vcpus()[0].times[static_cast<size_t>(ThreadState::kLost)], 20U);
+    EXPECT_EQ(threads.states().missed_switches(), 1U);
+  }
+}
+
+TEST(ThreadStates, AThreadIsOnOneCpuAtATime) {
+  Followed threads;  // what took 7 from CPU 0, and what brought it back, has no event
+  threads.Page(0, PageBuilder(0).Switch(0, 0, 0, 7, "web").Waking(100, 7, 9, "log").Page())
+      .Page(1, PageBuilder(0).Switch(20, 0, 0, 7, "web").Switch(30, 7, kSleep, 0, "idle").Page())
+      .Run();
+  EXPECT_EQ(threads.Time(7, ThreadState::kUntraced), 30U);
+  // It may have left CPU 0 at any time before 20, and have come back at any time since 50.
+  EXPECT_EQ(threads.Time(7, ThreadState::kLost), 20U + 50U);
+  EXPECT_EQ(threads.Time(7, ThreadState::kSleeping), 0U);
+  EXPECT_EQ(threads.states().vcpus()[0].times[static_cast<size_t>(ThreadState::kLost)], 100U);
+  EXPECT_EQ(threads.states().missed_switches(), 1U);
+}
+
 TEST(ThreadStates, WhatALossHidesIsLost) {
   Followed threads;
   threads.Page(0, PageBuilder(0).Switch(0, 0, 0, 7, "web").Switch(10, 7, kSleep, 8, "db").Page())

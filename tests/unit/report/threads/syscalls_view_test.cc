@@ -102,9 +102,7 @@ TEST(SyscallsTable, CallsOfWhichAPartIsMissingHaveNoTime) {
            .SyscallEnter(10, 7, kRead)
            .SyscallEnter(10, 7, kRead)
            .SyscallExit(10, 7, kRead, 0),
-       "read,1,0,1,0.01"},
-      {"another thread's",
-       PageBuilder(begun).SyscallEnter(10, 9, kRead).SyscallExit(10, 9, kRead, 0), "read,0,0,1,0"}};
+       "read,1,0,1,0.01"}};
   for (const Case& each : cases) {
     guests::RecordedKernel kernel(kCallerGuest);
     kernel.Page(0, each.events.Page());
@@ -114,6 +112,18 @@ TEST(SyscallsTable, CallsOfWhichAPartIsMissingHaveNoTime) {
   lossy.Page(0, PageBuilder(begun).SyscallEnter(10, 7, kRead).Page())
       .Page(0, PageBuilder(100).SyscallExit(0, 7, kRead, 0).Page(/*is_lossy=*/true, 3));
   EXPECT_NE(ToCsv(CallsOf(lossy, nullptr)).find("read,0,0,1,0"), std::string::npos);
+}
+
+// The events say whose they are, though none says that the thread came.
+TEST(SyscallsTable, CallsAreOfTheThreadThatMadeThem) {
+  guests::RecordedKernel kernel(kCallerGuest);
+  kernel.Page(0, PageBuilder(0)
+                     .Switch(0, 0, 0, 7, "web")
+                     .SyscallEnter(10, 9, kRead)
+                     .SyscallExit(10, 9, kRead, 0)
+                     .Page());
+  const std::string csv = ToCsv(CallsOf(kernel, nullptr));
+  EXPECT_NE(csv.find(",9,read,1,0,0,0.01"), std::string::npos) << csv;
 }
 
 TEST(SyscallName, IsTheNumberWhereThereIsNone) {
