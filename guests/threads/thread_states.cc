@@ -314,8 +314,9 @@ void ThreadStates::OnSwitch(uint32_t cpu, const KernelEvent& event, const VcpuSt
     Track& track = tracks_[before];
     LeaveQueue(before, at, /*waited=*/false);  // it ran, whatever events before said
     track.vcpu = kNone;
-    // The idle thread waits for nothing.
-    track.known = !track.ends && threads_[before].tid != 0;
+    // The idle thread waits for nothing, nor does one that has ended. While it ends it may be
+    // preempted.
+    track.known = threads_[before].tid != 0 && (!track.ends || IsRunnable(event.state));
     track.since = at;
     track.losses = losses_;
     track.state = IsRunnable(event.state)          ? ThreadState::kPreempted

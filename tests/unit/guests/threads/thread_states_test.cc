@@ -30,6 +30,7 @@ using testing::UnorderedElementsAre;
 
 constexpr uint64_t kDisk = 2;
 constexpr uint64_t kPreempt = 0x100;
+constexpr uint64_t kZombie = 0x20;
 
 // "8 stolen 60 by Xen: d1 22", a line a wait; culprits without a thread have "-".
 std::vector<std::string> WaitsOf(const ThreadStates& states,
@@ -109,6 +110,24 @@ TEST(ThreadStates, ASwitchEndsOneThreadsTimeAndBeginsAnothers) {
   EXPECT_EQ(threads.Of(7).switches, 3U);
   EXPECT_EQ(threads.Of(7).preempted, 1U);
   EXPECT_EQ(threads.states().vcpus()[0].window.Length(), 235U);
+}
+
+// The kernel may preempt it once more before it leaves for good.
+TEST(ThreadStates, AThreadThatEndsMayBePreempted) {
+  Followed threads;
+  threads
+      .Page(0, PageBuilder(1000)
+                   .Switch(0, 0, 0, 7, "web")
+                   .Exit(100, 7)
+                   .Switch(20, 7, kPreempt, 8, "db")
+                   .Switch(40, 8, kSleep, 7, "web")
+                   .Switch(5, 7, kZombie, 8, "db")
+                   .Switch(200, 8, kSleep, 0, "swapper/0")
+                   .Page())
+      .Run();
+  EXPECT_EQ(threads.Time(7, ThreadState::kUntraced), 125U);
+  EXPECT_EQ(threads.Time(7, ThreadState::kPreempted), 40U);
+  EXPECT_EQ(threads.Time(7, ThreadState::kSleeping), 0U);
 }
 
 TEST(ThreadStates, EventsOfCpusAreTakenInTheOrderOfTime) {
