@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <cstdint>
+#include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -22,6 +24,7 @@
 #include "profile/pipeline_options.h"
 #include "report/export/firefox.h"
 #include "report/export/perfetto.h"
+#include "report/export/perfetto_sched.h"
 #include "report/export/perfetto_threads.h"
 #include "report/html/page.h"
 #include "report/html/page_code.h"
@@ -57,6 +60,15 @@ absl::StatusOr<report::PageCode> CodeOf(const ProfileSource& source,
   return code;
 }
 
+// Says on stderr that Perfetto would take no part of a file with CPUs of such numbers.
+void WarnOfCpus(uint64_t left_out) {
+  if (left_out == 0) return;
+  fmt::print(stderr,
+             "xenoscope: {} events of CPUs from number {} on are left out: Perfetto takes no file "
+             "with them; their runs are slices only\n",
+             left_out, report::PerfettoSched::kMaxCpus);
+}
+
 // Puts the threads of which the recording has kernels' events into a Perfetto trace, by a pass of
 // its own over both: it takes them from their begin, and needs their names before.
 absl::Status PutThreads(const ProfileSource& source, const report::ProfileReport& out,
@@ -73,8 +85,8 @@ absl::Status PutThreads(const ProfileSource& source, const report::ProfileReport
   std::vector<guests::ThreadStates> shown = ThreadsOf(kernels);
   for (guests::ThreadStates& domain : shown) domain.SetObserver(&threads);
   XENOSCOPE_RETURN_IF_ERROR(guests::FollowThreads(shown, source.trace()));
-  threads.Finish();
-  return absl::OkStatus();
+  WarnOfCpus(threads.left_out());
+  return threads.Finish();
 }
 
 // Puts these threads into the page's timeline, which shows the range. The trace is read once more.
@@ -170,6 +182,7 @@ absl::Status WriteTimeline(const ProfileSource& source, const ProfileOptions& re
     writer.packets().Begin(source.Origin());  // samples may be placed without the trace
     written = source.Profile(request, std::move(columns), out, &writer);
     writer.EndTrace();
+    WarnOfCpus(writer.left_out());
     if (written.ok()) written = PutThreads(source, out, writer);
     if (written.ok()) written = writer.Finish();
   } else {

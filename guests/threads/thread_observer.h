@@ -39,6 +39,26 @@ struct ThreadWakeup {
   bool by_interrupt = false;
   // by_interrupt: the interrupt was of an event channel; nothing: its sender is not known.
   std::optional<EventSender> sender{};
+  uint32_t cpu = 0;  // where the waker ran
+};
+
+// From here on another thread is on a vCPU.
+struct ThreadSwitch {
+  DomainId domain;
+  uint32_t cpu = 0;
+  Tsc at;
+  std::optional<size_t> before{};  // index; nothing: not known
+  std::optional<size_t> after{};   // index; nothing: not known
+  // What becomes of `before`, as KernelEvent::state says it; nothing: not known.
+  std::optional<uint64_t> state{};
+};
+
+struct NewThread {
+  DomainId domain;
+  size_t thread = 0;  // index; it waits for a vCPU
+  size_t parent = 0;  // index
+  uint32_t cpu = 0;   // where the parent ran
+  Tsc at;
 };
 
 // A handler of an interrupt ran on a vCPU, with what interrupted it.
@@ -56,6 +76,10 @@ class ThreadObserver {
   // contradict itself: they may overlap then. An interval on a vCPU may have several parts.
   virtual void OnInterval(const ThreadInterval& interval) = 0;
   virtual void OnWakeup(const ThreadWakeup& wakeup) = 0;
+  // Receives each vCPU's switches in the order of time, the first one at the domain's first event.
+  // Between two calls the vCPU has one thread, or it is not known which.
+  virtual void OnSwitch(const ThreadSwitch& /*to*/) {}
+  virtual void OnNewThread(const NewThread& /*added*/) {}
   // Receives the runs of handlers at their ends: one that was interrupted comes after the one that
   // interrupted it. Those of which the begin or the end is not known are left out.
   virtual void OnHandler(const HandlerRun& /*run*/) {}

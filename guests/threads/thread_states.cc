@@ -98,7 +98,7 @@ void ThreadStates::Take(const VcpuState& state) {
       OnWaking(cursor.cpu(), event, at);
       break;
     case KernelEventKind::kNewTask:
-      OnNewTask(event, at);
+      OnNewTask(cursor.cpu(), event, at);
       break;
     case KernelEventKind::kRename:
       OnRename(event);
@@ -157,6 +157,9 @@ void ThreadStates::Begin(Tsc at) {
   for (const CpuCursor* const cursor : heap_) {
     if (!cursor->after_loss()) Identify(*cursor, at);
   }
+  for (uint32_t cpu = 0; cpu < vcpu_tracks_.size(); ++cpu) {
+    if (vcpu_tracks_[cpu].thread == kNone) TellSwitch(cpu, kNone, std::nullopt, at);
+  }
 }
 
 void ThreadStates::Identify(const CpuCursor& cursor, Tsc at) {
@@ -168,6 +171,18 @@ void ThreadStates::Identify(const CpuCursor& cursor, Tsc at) {
     Enter(thread, ThreadState::kLost, std::max(track.since, vcpu_tracks_[cpu].forgotten));
   }
   PutOn(cpu, thread, at);
+  TellSwitch(cpu, kNone, std::nullopt, at);
+}
+
+void ThreadStates::TellSwitch(uint32_t cpu, size_t before, std::optional<uint64_t> state,
+                              Tsc at) const {
+  if (observer_ == nullptr) return;
+  observer_->OnSwitch({.domain = domain(),
+                       .cpu = cpu,
+                       .at = at,
+                       .before = before == kNone ? std::nullopt : std::optional(before),
+                       .after = ThreadOn(cpu),
+                       .state = state});
 }
 
 bool ThreadStates::IsAfterMissedSwitch(const CpuCursor& cursor) const {
@@ -300,8 +315,9 @@ void ThreadStates::Forget(uint32_t cpu, Tsc at, const VcpuState& state) {
   track.since = at;
   track.losses = losses_;
   track.state = ThreadState::kLost;
-  vcpu.thread = kNone;
+  const size_t before = std::exchange(vcpu.thread, kNone);
   vcpu.forgotten = at;
+  TellSwitch(cpu, before, std::nullopt, at);
 }
 
 void ThreadStates::OnSwitch(uint32_t cpu, const KernelEvent& event, const VcpuState& state,
@@ -332,6 +348,7 @@ void ThreadStates::OnSwitch(uint32_t cpu, const KernelEvent& event, const VcpuSt
   if (event.next != 0) vcpu.sender.reset();
   vcpu.in_irq = vcpu.in_softirq = false;  // no interrupt does that; their exits may be lost
   interrupts_.Reset(cpu);
+  TellSwitch(cpu, before, event.state, at);
 }
 
 void ThreadStates::OnWaking(uint32_t cpu, const KernelEvent& event, Tsc at) {
@@ -356,7 +373,8 @@ void ThreadStates::OnWaking(uint32_t cpu, const KernelEvent& event, Tsc at) {
                          .woken = thread,
                          .at = at,
                          .by_interrupt = by_interrupt,
-                         .sender = by_interrupt ? vcpu.sender : std::nullopt});
+                         .sender = by_interrupt ? vcpu.sender : std::nullopt,
+                         .cpu = cpu});
   }
   if (threads_[thread].name.empty()) threads_[thread].name = event.name.substr(0, kMaxName);
 }
@@ -369,8 +387,9 @@ void ThreadStates::OnMigrate(const KernelEvent& event, Tsc at) {
   EnterQueue(thread, event.number, at);
 }
 
-void ThreadStates::OnNewTask(const KernelEvent& event, Tsc at) {
-  const size_t parent = threads_[ThreadOf(event.current)].process;
+void ThreadStates::OnNewTask(uint32_t cpu, const KernelEvent& event, Tsc at) {
+  const size_t creator = OnCpu(cpu, event.current);
+  const size_t parent = threads_[creator].process;
   size_t process = parent;
   if ((event.number & kCloneThread) == 0) {
     process_of_.erase(event.thread);  // its number was another one's before
@@ -382,6 +401,7 @@ void ThreadStates::OnNewTask(const KernelEvent& event, Tsc at) {
   }
   const size_t thread = NewThread(event.thread, process, event.name);
   Enter(thread, ThreadState::kWoken, at);
+  if (observer_ != nullptr) observer_->OnNewThread({domain(), thread, creator, cpu, at});
 }
 
 void ThreadStates::OnInterrupt(uint32_t cpu, const KernelEvent& event, const VcpuState& state,

@@ -204,7 +204,9 @@ class ThreadStates {
   void OnSwitch(uint32_t cpu, const KernelEvent& event, const VcpuState& state, Tsc at);
   void OnWaking(uint32_t cpu, const KernelEvent& event, Tsc at);
   void OnMigrate(const KernelEvent& event, Tsc at);
-  void OnNewTask(const KernelEvent& event, Tsc at);
+  void OnNewTask(uint32_t cpu, const KernelEvent& event, Tsc at);
+  // Says to the observer that the CPU's thread is another one than `before`, or kNone.
+  void TellSwitch(uint32_t cpu, size_t before, std::optional<uint64_t> state, Tsc at) const;
   void OnInterrupt(uint32_t cpu, const KernelEvent& event, const VcpuState& state, Tsc at);
   void OnRename(const KernelEvent& event);
   void OnSyscall(uint32_t cpu, const KernelEvent& event, const VcpuState& state, Tsc at);

@@ -23,12 +23,10 @@ using correlate::SegmentKind;
 using correlate::StackFrame;
 using correlate::TimelineState;
 using correlate::VcpuTrack;
-using perfetto::BundleField;
 using perfetto::CallstackField;
 using perfetto::CounterField;
 using perfetto::EventField;
 using perfetto::FrameField;
-using perfetto::FtraceField;
 using perfetto::InternedField;
 using perfetto::kCounter;
 using perfetto::kInstant;
@@ -39,18 +37,8 @@ using perfetto::MappingField;
 using perfetto::Message;
 using perfetto::PacketField;
 using perfetto::SampleField;
-using perfetto::SwitchField;
 using perfetto::TextField;
 using perfetto::TrackField;
-
-// What Linux calls a thread that no vCPU is: its swapper.
-constexpr int32_t kIdleTid = 0;
-constexpr std::string_view kIdleName = "swapper";
-constexpr int32_t kUsualPriority = 120;
-// The values of sched_switch's prev_state: TASK_RUNNING, TASK_INTERRUPTIBLE.
-constexpr int64_t kRunnableState = 0;
-constexpr int64_t kSleepingState = 1;
-constexpr size_t kBundleBytes = size_t{1} << 15;  // of switches of a pCPU in one packet
 
 // Returns the value of Profiling.CpuMode. The modes of dom0 are those of the host, as users see
 // dom0 as the host.
@@ -179,39 +167,19 @@ void PerfettoWriter::PutRun(const RunstateInterval& interval) {
 
 void PerfettoWriter::PutSwitch(PcpuId pcpu, Tsc at, std::optional<uint32_t> to) {
   Scheduled& scheduled = scheduled_[pcpu.value];
-  {
-    Message<BundleField> bundle(scheduled.bundle);
-    if (scheduled.bundle.empty()) bundle.add_uint32(BundleField::kCpu, pcpu.value);
-    // Who ran until now; the idle thread, unless a run ends here.
-    const auto& from = scheduled.run;
-    const bool idle = scheduled.idle || !from;
-    const auto name = [this](uint32_t index) { return ToString(vcpus_[index].ref); };
-    const int32_t from_tid = idle ? kIdleTid : TidOf(from->vcpu_index);
-    Message<FtraceField> event(bundle, BundleField::kEvent);
-    event.add_uint64(FtraceField::kTimestamp, packets_.Time(at));
-    event.add_uint32(FtraceField::kPid, static_cast<uint32_t>(from_tid));
-    Message<SwitchField> put(event, FtraceField::kSchedSwitch);
-    put.add_string(SwitchField::kPrevComm, idle ? std::string(kIdleName) : name(from->vcpu_index));
-    put.add_int32(SwitchField::kPrevPid, from_tid);
-    put.add_int32(SwitchField::kPrevPrio, kUsualPriority);
-    put.add_int64(SwitchField::kPrevState,
-                  idle || from->preempted ? kRunnableState : kSleepingState);
-    put.add_string(SwitchField::kNextComm, to ? name(*to) : std::string(kIdleName));
-    put.add_int32(SwitchField::kNextPid, to ? TidOf(*to) : kIdleTid);
-    put.add_int32(SwitchField::kNextPrio, kUsualPriority);
-  }
+  // Who ran until now; no vCPU, unless a run ends here.
+  const auto& from = scheduled.run;
+  const bool idle = scheduled.idle || !from;
+  const std::string from_name = idle ? "" : ToString(vcpus_[from->vcpu_index].ref);
+  const std::string to_name = to ? ToString(vcpus_[*to].ref) : "";
+  const auto thread = [](uint32_t vcpu_index, const std::string& name) {
+    return PerfettoSched::Thread{static_cast<int32_t>(kFirstTid + vcpu_index), name};
+  };
+  sched_.PutSwitch(pcpu.value, at,
+                   idle ? PerfettoSched::Thread{} : thread(from->vcpu_index, from_name),
+                   idle || from->preempted ? PerfettoSched::kRunnable : PerfettoSched::kSleeping,
+                   to ? thread(*to, to_name) : PerfettoSched::Thread{});
   scheduled.idle = !to;
-  if (scheduled.bundle.size() >= kBundleBytes) PutBundle(scheduled);
-}
-
-void PerfettoWriter::PutBundle(Scheduled& scheduled) {
-  if (scheduled.bundle.empty()) return;
-  std::string packet;
-  Message<PacketField> message(packet);
-  message.add_uint32(PacketField::kSequence, kSequenceNumber);
-  message.add_message(PacketField::kFtraceEvents, scheduled.bundle);
-  scheduled.bundle.clear();
-  packets_.PutPacket(packet);
 }
 
 void PerfettoWriter::OnSegment(const Segment& segment) {
@@ -418,8 +386,8 @@ void PerfettoWriter::EndTrace() {
   for (uint32_t pcpu = 0; pcpu < scheduled_.size(); ++pcpu) {
     Scheduled& scheduled = scheduled_[pcpu];
     if (scheduled.run) PutSwitch(PcpuId{pcpu}, scheduled.run->end, std::nullopt);
-    PutBundle(scheduled);
   }
+  sched_.Finish();
 }
 
 }  // namespace xenoscope::report

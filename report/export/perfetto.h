@@ -31,6 +31,7 @@
 #include "correlate/pipeline_observer.h"
 #include "correlate/stacks.h"
 #include "report/export/perfetto_packets.h"
+#include "report/export/perfetto_sched.h"
 #include "report/profile/profile_view.h"
 #include "trace/guest_mark_texts.h"
 
@@ -72,6 +73,8 @@ class PerfettoWriter final : public correlate::PipelineObserver {
 
   // Takes other packets of the file, which come between EndTrace and Finish.
   PerfettoPackets& packets() { return packets_; }
+  // Returns the number of switches that are left out (PerfettoSched::left_out).
+  [[nodiscard]] uint64_t left_out() const { return sched_.left_out(); }
   // Returns the track of a vCPU.
   uint64_t TrackOf(VcpuRef vcpu) { return TrackNumber(Part::kThread, IndexOf(vcpu)); }
 
@@ -112,7 +115,6 @@ class PerfettoWriter final : public correlate::PipelineObserver {
   struct Scheduled {
     std::optional<Run> run;  // the last one
     bool idle = true;        // after the last switch
-    std::string bundle;      // the FtraceEventBundle that is not written yet
   };
 
   void OnRunstateInterval(const correlate::RunstateInterval& interval) override;
@@ -124,8 +126,6 @@ class PerfettoWriter final : public correlate::PipelineObserver {
   void PutRun(const correlate::RunstateInterval& interval);
   // Puts a sched_switch from what ran last on the pCPU to the vCPU, or to no vCPU.
   void PutSwitch(PcpuId pcpu, Tsc at, std::optional<uint32_t> to);
-  void PutBundle(Scheduled& scheduled);
-  static int32_t TidOf(uint32_t vcpu_index) { return static_cast<int32_t>(kFirstTid + vcpu_index); }
   // Puts an interrupt that Xen handled, if the record says so.
   void PutInterrupt(const trace::Record& record);
   void OnGuestMark(const trace::WholeGuestMark& mark);
@@ -143,6 +143,7 @@ class PerfettoWriter final : public correlate::PipelineObserver {
   const ProfileReport& report_;
   Resolver& resolver_;
   PerfettoPackets packets_;
+  PerfettoSched sched_{packets_};
   Tsc now_;  // the time of the last item
   correlate::Stacks stacks_;
   absl::flat_hash_map<std::string, uint64_t> functions_;

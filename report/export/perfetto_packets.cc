@@ -18,22 +18,43 @@ using perfetto::kStateCleared;
 using perfetto::Message;
 using perfetto::PacketField;
 using perfetto::ProcessField;
+using perfetto::SystemField;
 using perfetto::TextField;
 using perfetto::ThreadField;
 using perfetto::TraceField;
 using perfetto::TrackField;
+using perfetto::UtsnameField;
 
 constexpr size_t kChunkBytes = size_t{1} << 20;  // the bytes that are kept before they are written
 
 }  // namespace
 
-PerfettoPackets::PerfettoPackets(const Clock& clock, Sink sink)
-    : clock_(clock), sink_(std::move(sink)) {
+PerfettoPackets::PerfettoPackets(const Clock& clock, Sink sink, uint32_t machine)
+    : clock_(clock), sink_(std::move(sink)), machine_(machine) {
   std::string packet;
   Message<PacketField> message(packet);
   message.add_uint32(PacketField::kSequence, kSequenceNumber);
   message.add_uint32(PacketField::kFlags, kStateCleared);
   PutPacket(packet);
+}
+
+PerfettoPackets PerfettoPackets::ForMachine(uint32_t machine, const std::string& name) const {
+  PerfettoPackets packets(clock_, sink_, machine);
+  packets.zero_ = zero_;
+  std::string packet;
+  {
+    Message<PacketField> message(packet);
+    message.add_uint64(PacketField::kTimestamp, 0);
+    Message<SystemField> system(message, PacketField::kSystemInfo);
+    system.add_string(SystemField::kMachineName, Printable(name));
+    Message<UtsnameField> utsname(system, SystemField::kUtsname);
+    utsname.add_string(UtsnameField::kSystem, "Linux");
+    // By the release Perfetto knows what numbers of thread states mean (PerfettoSched::kLost).
+    utsname.add_string(UtsnameField::kRelease, "4.14.x (numbers of thread states)");
+    utsname.add_string(UtsnameField::kMachine, "x86_64");
+  }
+  packets.PutPacket(packet);
+  return packets;
 }
 
 uint64_t PerfettoPackets::Time(Tsc tsc) const {
@@ -42,9 +63,10 @@ uint64_t PerfettoPackets::Time(Tsc tsc) const {
 }
 
 template <typename F>
-void PerfettoPackets::PutDescriptor(uint64_t track, F add) {
+void PerfettoPackets::PutDescriptor(uint64_t track, std::optional<uint64_t> from, F add) {
   std::string packet;
   Message<PacketField> message(packet);
+  if (from) message.add_uint64(PacketField::kTimestamp, *from);
   message.add_uint32(PacketField::kSequence, kSequenceNumber);
   {
     Message<TrackField> put(message, PacketField::kTrack);
@@ -55,23 +77,24 @@ void PerfettoPackets::PutDescriptor(uint64_t track, F add) {
 }
 
 void PerfettoPackets::PutTrack(uint64_t track, uint64_t parent, std::string_view name) {
-  PutDescriptor(track, [&](Message<TrackField>& put) {
+  PutDescriptor(track, std::nullopt, [&](Message<TrackField>& put) {
     put.add_uint64(TrackField::kParent, parent);
     put.add_string(TrackField::kName, std::string(name));
   });
 }
 
-void PerfettoPackets::PutProcess(uint64_t track, uint32_t pid, const std::string& name) {
-  PutDescriptor(track, [&](Message<TrackField>& put) {
+void PerfettoPackets::PutProcess(uint64_t track, uint32_t pid, const std::string& name,
+                                 std::optional<uint64_t> from) {
+  PutDescriptor(track, from, [&](Message<TrackField>& put) {
     Message<ProcessField> process(put, TrackField::kProcess);
     process.add_int32(ProcessField::kPid, static_cast<int32_t>(pid));
     process.add_string(ProcessField::kName, Printable(name));
   });
 }
 
-void PerfettoPackets::PutThread(uint64_t track, uint32_t pid, uint32_t tid,
-                                const std::string& name) {
-  PutDescriptor(track, [&](Message<TrackField>& put) {
+void PerfettoPackets::PutThread(uint64_t track, uint32_t pid, uint32_t tid, const std::string& name,
+                                std::optional<uint64_t> from) {
+  PutDescriptor(track, from, [&](Message<TrackField>& put) {
     Message<ThreadField> thread(put, TrackField::kThread);
     thread.add_int32(ThreadField::kPid, static_cast<int32_t>(pid));
     thread.add_int32(ThreadField::kTid, static_cast<int32_t>(tid));
@@ -117,6 +140,10 @@ uint64_t PerfettoPackets::NameNumber(std::string_view name) {
 
 void PerfettoPackets::PutPacket(std::string_view packet) {
   std::string whole(packet);
+  if (machine_ != 0) {
+    Message<PacketField> message(whole);
+    message.add_uint32(PacketField::kMachine, machine_);
+  }
   if (!interned_.empty()) {
     // Interned data is new only before a packet that refers to it, and all such packets are on the
     // same sequence.

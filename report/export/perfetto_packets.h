@@ -9,6 +9,7 @@
 #include <protozero/pbf_builder.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -27,9 +28,13 @@ enum class PacketField : protozero::pbf_tag_type {
   kTrackEvent = 11,
   kInterned = 12,
   kFlags = 13,
+  kSystemInfo = 45,
   kTrack = 60,
   kPerfSample = 66,
+  kMachine = 98,
 };
+enum class SystemField : protozero::pbf_tag_type { kUtsname = 1, kMachineName = 17 };
+enum class UtsnameField : protozero::pbf_tag_type { kSystem = 1, kRelease = 3, kMachine = 4 };
 enum class TrackField : protozero::pbf_tag_type {
   kUuid = 1,
   kName = 2,
@@ -71,8 +76,14 @@ enum class SampleField : protozero::pbf_tag_type {
   kMode = 5,
 };
 
-enum class BundleField : protozero::pbf_tag_type { kCpu = 1, kEvent = 2 };
-enum class FtraceField : protozero::pbf_tag_type { kTimestamp = 1, kPid = 2, kSchedSwitch = 4 };
+enum class BundleField : protozero::pbf_tag_type { kCpu = 1, kEvent = 2, kLostEvents = 3 };
+enum class FtraceField : protozero::pbf_tag_type {
+  kTimestamp = 1,
+  kPid = 2,
+  kSchedSwitch = 4,
+  kSchedWaking = 20,
+  kTaskNewtask = 235,
+};
 enum class SwitchField : protozero::pbf_tag_type {
   kPrevComm = 1,
   kPrevPid = 2,
@@ -82,6 +93,8 @@ enum class SwitchField : protozero::pbf_tag_type {
   kNextPid = 6,
   kNextPrio = 7,
 };
+enum class WakingField : protozero::pbf_tag_type { kComm = 1, kPid = 2, kPrio = 3, kTargetCpu = 5 };
+enum class NewtaskField : protozero::pbf_tag_type { kPid = 1, kComm = 2, kCloneFlags = 3 };
 
 // The values of TrackEvent.Type.
 inline constexpr int32_t kSliceBegin = 1;
@@ -98,14 +111,19 @@ using Message = protozero::pbf_builder<Field>;
 
 }  // namespace perfetto
 
-// Takes packets, and gives the bytes of the file to a sink. All packets are of one sequence.
+// Takes the packets of one machine, and gives the bytes of the file to a sink. All packets are of
+// one sequence. Machine 0 is the host; each machine has its own CPUs, processes and threads.
 class PerfettoPackets {
  public:
   // Takes the next bytes of the file.
   using Sink = std::function<absl::Status(std::string_view)>;
 
   // `clock` outlives this, and may be set up to the first event.
-  PerfettoPackets(const Clock& clock, Sink sink);
+  PerfettoPackets(const Clock& clock, Sink sink) : PerfettoPackets(clock, std::move(sink), 0) {}
+
+  // Returns what takes the packets of another machine of the same file: of a Linux with this name.
+  // Begin was called before.
+  [[nodiscard]] PerfettoPackets ForMachine(uint32_t machine, const std::string& name) const;
 
   // Timestamps are nanoseconds since this time, 0 before it; the first call counts.
   void Begin(Tsc zero) {
@@ -114,8 +132,12 @@ class PerfettoPackets {
   [[nodiscard]] uint64_t Time(Tsc tsc) const;
 
   void PutTrack(uint64_t track, uint64_t parent, std::string_view name);
-  void PutProcess(uint64_t track, uint32_t pid, const std::string& name);
-  void PutThread(uint64_t track, uint32_t pid, uint32_t tid, const std::string& name);
+  // `from` is when the process or thread has begun, in the nanoseconds of Time. It says which one
+  // is meant where others had the number before; nothing: none had it.
+  void PutProcess(uint64_t track, uint32_t pid, const std::string& name,
+                  std::optional<uint64_t> from = std::nullopt);
+  void PutThread(uint64_t track, uint32_t pid, uint32_t tid, const std::string& name,
+                 std::optional<uint64_t> from = std::nullopt);
   // Puts an event of `type`. `add(message)` adds the other fields.
   template <typename F>
   void PutEvent(uint64_t track, Tsc at, int32_t type, F add) {
@@ -151,13 +173,16 @@ class PerfettoPackets {
   absl::Status Finish();
 
  private:
+  PerfettoPackets(const Clock& clock, Sink sink, uint32_t machine);
+
   // Puts the description of a track. `add(message)` adds the fields but its number.
   template <typename F>
-  void PutDescriptor(uint64_t track, F add);
+  void PutDescriptor(uint64_t track, std::optional<uint64_t> from, F add);
   void Flush(size_t min_bytes);
 
   const Clock& clock_;
   Sink sink_;
+  uint32_t machine_;
   absl::Status status_;
   std::optional<Tsc> zero_;
   std::string out_;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+#include "guests/ftrace/kernel_event.h"
 #include "guests/threads/container_name.h"
 #include "guests/threads/numbered_name.h"
 #include "report/markup.h"
@@ -27,12 +29,10 @@ constexpr uint64_t kFirstVcpuTrack = uint64_t{3} << 40;
 constexpr uint64_t kFirstIrqTrack = uint64_t{4} << 40;
 constexpr uint64_t kFirstSoftirqTrack = uint64_t{5} << 40;
 
-// What a slice is called. VM exits are on the track of the vCPU.
+// What a slice of the thread is called, where Perfetto does not know it from the scheduler's
+// events. VM exits are on the track of the vCPU.
 const char* SliceName(ThreadState state) {
   switch (state) {
-    case ThreadState::kGuest:
-    case ThreadState::kXen:
-      return "running";
     case ThreadState::kStolen:
       return "stolen";
     case ThreadState::kHalted:
@@ -41,18 +41,25 @@ const char* SliceName(ThreadState state) {
       return "untraced";
     case ThreadState::kVcpuLost:
       return "trace lost";
-    case ThreadState::kWoken:
-      return "woken";
-    case ThreadState::kPreempted:
-      return "preempted";
-    case ThreadState::kSleeping:
-      return "sleeping";
-    case ThreadState::kUninterruptible:
-      return "uninterruptible";
     case ThreadState::kLost:
+      return "events lost";
+    case ThreadState::kGuest:
+    case ThreadState::kXen:
+    case ThreadState::kWoken:
+    case ThreadState::kPreempted:
+    case ThreadState::kSleeping:
+    case ThreadState::kUninterruptible:
       break;
   }
-  return "events lost";
+  return nullptr;
+}
+
+// Returns what the switch says of the thread that leaves the vCPU. Bits above the lower 8 say that
+// it was preempted; which one does depends on the kernel.
+int64_t StateOf(const guests::ThreadSwitch& to) {
+  if (!to.state) return PerfettoSched::kLost;
+  if (guests::WasPreempted(*to.state)) return PerfettoSched::kPreempted;
+  return static_cast<int64_t>(*to.state & 0xff);
 }
 
 // Returns the number of the vCPU's track, of those that begin at `first`.
@@ -62,17 +69,19 @@ uint64_t TrackOfVcpu(uint64_t first, DomainId domain, uint32_t cpu) {
 
 }  // namespace
 
-PerfettoThreads::PerfettoThreads(std::span<const guests::ThreadStates> named,
-                                 PerfettoPackets& packets,
+PerfettoThreads::Domain::Domain(const guests::ThreadStates& of, const PerfettoPackets& host,
+                                const std::string& name)
+    : states(&of),
+      packets(host.ForMachine(MachineOf(of.domain()), name)),
+      threads(of.threads().size()),
+      vcpus(of.vcpus().size()) {}
+
+PerfettoThreads::PerfettoThreads(std::span<const guests::ThreadStates> named, PerfettoPackets& host,
                                  std::function<std::string(DomainId)> label,
                                  std::function<uint64_t(VcpuRef)> vcpu_track)
-    : packets_(packets), label_(std::move(label)), vcpu_track_(std::move(vcpu_track)) {
-  domains_.reserve(named.size());
+    : host_(host), label_(std::move(label)), vcpu_track_(std::move(vcpu_track)) {
   for (const guests::ThreadStates& states : named) {
-    Domain& domain = domains_.emplace_back();
-    domain.states = &states;
-    domain.threads.resize(states.threads().size());
-    domain.vcpus.resize(states.vcpus().size());
+    domains_.emplace_back(states, host, label_(states.domain()));
   }
 }
 
@@ -82,28 +91,40 @@ PerfettoThreads::Domain* PerfettoThreads::Find(DomainId id) {
   return found == domains_.end() ? nullptr : &*found;
 }
 
-uint32_t PerfettoThreads::PidOf(Domain& domain, size_t process) {
-  const auto [found, is_new] = domain.pids.try_emplace(process, kFirstPid + processes_);
-  if (!is_new) return found->second;
+uint32_t PerfettoThreads::PidOf(Domain& domain, size_t process, uint64_t from) {
   const GuestProcess& described = domain.states->processes()[process];
+  const uint32_t pid = process == 0 ? kUnknownPid : described.pid;
+  if (!domain.pids.try_emplace(process, pid).second) return pid;
   const std::string container = guests::ContainerName(described.cgroup);
-  const std::string name =
-      process == 0 ? "[other threads]" : guests::NumberedName(described.name, described.pid);
-  packets_.PutProcess(kFirstProcessTrack + processes_++, found->second,
-                      fmt::format("{}{}{}: {}", label_(domain.states->domain()),
-                                  container.empty() ? "" : ", ", container, name));
-  return found->second;
+  domain.packets.PutProcess(
+      kFirstProcessTrack + processes_++, pid,
+      fmt::format("{}{}{}: {}", label_(domain.states->domain()), container.empty() ? "" : ", ",
+                  container, process == 0 ? "[process not known]" : described.name),
+      from);
+  return pid;
 }
 
-uint64_t PerfettoThreads::TrackOf(Domain& domain, size_t thread) {
-  uint64_t& track = domain.threads[thread].track;
-  if (track != 0) return track;
-  const GuestThread& described = domain.states->threads()[thread];
-  const uint32_t pid = PidOf(domain, described.process);
-  track = kFirstThreadTrack + tracks_;
-  packets_.PutThread(track, pid, kFirstTid + tracks_++,
-                     guests::NumberedName(described.name, described.tid));
-  return track;
+uint64_t PerfettoThreads::TrackOf(Domain& domain, size_t index, Tsc at) {
+  Thread& thread = domain.threads[index];
+  if (thread.track != 0) return thread.track;
+  const GuestThread& described = domain.states->threads()[index];
+  thread.name = Printable(described.name);
+  thread.track = kFirstThreadTrack + tracks_++;
+  // After the event by which it begins.
+  const uint64_t from = domain.packets.Time(at) + 1;
+  const uint32_t pid = PidOf(domain, described.process, from);
+  domain.packets.PutThread(thread.track, pid, described.tid, described.name, from);
+  return thread.track;
+}
+
+PerfettoSched::Thread PerfettoThreads::OnCpu(Domain& domain, uint32_t cpu,
+                                             std::optional<size_t> thread, Tsc at) {
+  if (!thread) return {static_cast<int32_t>(kUnknownTid + cpu), "[not known]"};
+  if (*thread == guests::ThreadStates::kMaxThreads) return {kSharedTid, "[other threads]"};
+  const uint32_t tid = domain.states->threads()[*thread].tid;
+  if (tid == 0) return {};
+  TrackOf(domain, *thread, at);
+  return {static_cast<int32_t>(tid), domain.threads[*thread].name};
 }
 
 void PerfettoThreads::OnInterval(const guests::ThreadInterval& interval) {
@@ -112,10 +133,11 @@ void PerfettoThreads::OnInterval(const guests::ThreadInterval& interval) {
   if (interval.cpu) Run(*domain, *interval.cpu, interval.thread, interval.range);
   // The idle threads' states are those of their vCPUs.
   if (domain->states->threads()[interval.thread].tid == 0) return;
+  const char* const name = SliceName(interval.state);
+  if (name == nullptr) return;
   Thread& thread = domain->threads[interval.thread];
   const TscRange range{std::max(interval.range.begin, thread.end), interval.range.end};
   if (range.Empty()) return;
-  const char* const name = SliceName(interval.state);
   thread.end = range.end;
   if (thread.open && thread.open->second == name && thread.open->first.end == range.begin) {
     thread.open->first.end = range.end;
@@ -128,17 +150,34 @@ void PerfettoThreads::OnInterval(const guests::ThreadInterval& interval) {
 void PerfettoThreads::PutState(Domain& domain, size_t index) {
   Thread& thread = domain.threads[index];
   if (!thread.open) return;
-  const uint64_t track = TrackOf(domain, index);
   const auto& [range, name] = *thread.open;
-  const uint64_t number = packets_.NameNumber(name);
-  // Its first slice since then: "woken", or that events were lost.
-  const uint64_t flow = std::exchange(thread.woken_by, 0);
-  packets_.PutEvent(track, range.begin, kSliceBegin, [&](Message<EventField>& event) {
-    event.add_uint64(EventField::kNameIid, number);
-    if (flow != 0) event.add_fixed64(EventField::kEndedFlows, flow);
-  });
-  packets_.PutSliceEnd(track, range.end);
+  domain.packets.PutSlice(TrackOf(domain, index, range.begin), range, name);
   thread.open.reset();
+}
+
+void PerfettoThreads::OnSwitch(const guests::ThreadSwitch& to) {
+  Domain* const domain = Find(to.domain);
+  if (domain == nullptr || to.cpu >= domain->vcpus.size()) return;
+  const bool is_first = !std::exchange(domain->vcpus[to.cpu].is_switched, true);
+  const PerfettoSched::Thread before =
+      is_first ? PerfettoSched::Thread{} : OnCpu(*domain, to.cpu, to.before, to.at);
+  const PerfettoSched::Thread after = OnCpu(*domain, to.cpu, to.after, to.at);
+  if (!is_first && !to.after) domain->sched.PutLoss(to.cpu);
+  // An idle CPU's thread has no state, nor what is not known.
+  const bool has_state = to.before && before.tid != 0;
+  domain->sched.PutSwitch(to.cpu, to.at, before, has_state ? StateOf(to) : PerfettoSched::kRunnable,
+                          after);
+}
+
+void PerfettoThreads::OnNewThread(const guests::NewThread& added) {
+  Domain* const domain = Find(added.domain);
+  if (domain == nullptr || std::max(added.thread, added.parent) >= domain->threads.size()) return;
+  const GuestThread& described = domain->states->threads()[added.thread];
+  if (described.tid == 0) return;
+  const bool begins_process = described.process != domain->states->threads()[added.parent].process;
+  const int32_t parent = OnCpu(*domain, added.cpu, added.parent, added.at).tid;
+  const PerfettoSched::Thread thread = OnCpu(*domain, added.cpu, added.thread, added.at);
+  domain->sched.PutNewThread(added.cpu, added.at, parent, thread, begins_process);
 }
 
 void PerfettoThreads::Run(Domain& domain, uint32_t cpu, size_t thread, TscRange range) {
@@ -161,31 +200,34 @@ void PerfettoThreads::PutOnVcpu(Domain& domain, uint32_t cpu) {
   const VcpuRef ref{domain.states->domain(), VcpuId{cpu}};
   if (vcpu.track == 0) {
     vcpu.track = TrackOfVcpu(kFirstVcpuTrack, ref.domain, cpu);
-    packets_.PutTrack(vcpu.track, vcpu_track_(ref), "threads");
+    host_.PutTrack(vcpu.track, vcpu_track_(ref), "threads");
   }
   const GuestThread& thread = domain.states->threads()[vcpu.thread];
-  packets_.PutText(vcpu.track, vcpu.range.begin, kSliceBegin,
-                   guests::NumberedName(thread.name, thread.tid));
-  packets_.PutSliceEnd(vcpu.track, vcpu.range.end);
+  host_.PutText(vcpu.track, vcpu.range.begin, kSliceBegin,
+                guests::NumberedName(thread.name, thread.tid));
+  host_.PutSliceEnd(vcpu.track, vcpu.range.end);
 }
 
 void PerfettoThreads::OnWakeup(const guests::ThreadWakeup& wakeup) {
   Domain* const domain = Find(wakeup.domain);
   if (domain == nullptr || std::max(wakeup.waker, wakeup.woken) >= domain->threads.size()) return;
-  const GuestThread& waker = domain->states->threads()[wakeup.waker];
-  if (waker.tid == 0) return;
-  // What the thread did before is written first, so that the flow is that of its next slice.
-  PutState(*domain, wakeup.woken);
+  const PerfettoSched::Thread waker = OnCpu(*domain, wakeup.cpu, wakeup.waker, wakeup.at);
+  const PerfettoSched::Thread woken = OnCpu(*domain, wakeup.cpu, wakeup.woken, wakeup.at);
+  domain->sched.PutWaking(wakeup.cpu, wakeup.at, waker.tid, woken);
+  // An idle thread wakes nobody by itself, and has no track.
+  const auto& threads = domain->states->threads();
+  if (threads[wakeup.waker].tid == 0 || threads[wakeup.woken].tid == 0) return;
   const uint64_t flow = ++flows_;
-  domain->threads[wakeup.woken].woken_by = flow;
-  const GuestThread& woken = domain->states->threads()[wakeup.woken];
-  packets_.PutEvent(
-      TrackOf(*domain, wakeup.waker), wakeup.at, kInstant, [&](Message<EventField>& event) {
-        event.add_string(
-            EventField::kName,
-            Printable(fmt::format("wakes {}", guests::NumberedName(woken.name, woken.tid))));
-        event.add_fixed64(EventField::kFlows, flow);
-      });
+  const auto put = [&](size_t on, const char* what, size_t other, perfetto::EventField flows) {
+    const std::string title = guests::NumberedName(threads[other].name, threads[other].tid);
+    domain->packets.PutEvent(
+        TrackOf(*domain, on, wakeup.at), wakeup.at, kInstant, [&](Message<EventField>& event) {
+          event.add_string(EventField::kName, Printable(fmt::format("{} {}", what, title)));
+          event.add_fixed64(flows, flow);
+        });
+  };
+  put(wakeup.waker, "wakes", wakeup.woken, EventField::kFlows);
+  put(wakeup.woken, "woken by", wakeup.waker, EventField::kEndedFlows);
 }
 
 void PerfettoThreads::OnHandler(const guests::HandlerRun& run) {
@@ -199,19 +241,28 @@ void PerfettoThreads::OnHandler(const guests::HandlerRun& run) {
   if (handlers.track == 0) {
     handlers.track =
         TrackOfVcpu(run.of.is_soft ? kFirstSoftirqTrack : kFirstIrqTrack, run.domain, run.cpu);
-    packets_.PutTrack(handlers.track, vcpu_track_({run.domain, VcpuId{run.cpu}}),
-                      run.of.is_soft ? "softirqs" : "irqs");
+    host_.PutTrack(handlers.track, vcpu_track_({run.domain, VcpuId{run.cpu}}),
+                   run.of.is_soft ? "softirqs" : "irqs");
   }
   handlers.end = range.end;
-  packets_.PutText(handlers.track, range.begin, kSliceBegin, HandlerTitle(run.of));
-  packets_.PutSliceEnd(handlers.track, range.end);
+  host_.PutText(handlers.track, range.begin, kSliceBegin, HandlerTitle(run.of));
+  host_.PutSliceEnd(handlers.track, range.end);
 }
 
-void PerfettoThreads::Finish() {
+absl::Status PerfettoThreads::Finish() {
   for (Domain& domain : domains_) {
     for (size_t i = 0; i < domain.threads.size(); ++i) PutState(domain, i);
     for (uint32_t cpu = 0; cpu < domain.vcpus.size(); ++cpu) PutOnVcpu(domain, cpu);
+    domain.sched.Finish();
+    XENOSCOPE_RETURN_IF_ERROR(domain.packets.Finish());
   }
+  return absl::OkStatus();
+}
+
+uint64_t PerfettoThreads::left_out() const {
+  uint64_t left_out = 0;
+  for (const Domain& domain : domains_) left_out += domain.sched.left_out();
+  return left_out;
 }
 
 }  // namespace xenoscope::report

@@ -18,7 +18,7 @@ TEST(Formats, GiveThePageAndTheFieldsOfEachEvent) {
   const auto formats = ParseFormats(kSwitchFormats);
   ASSERT_TRUE(formats.ok()) << formats.status();
   EXPECT_EQ(formats->page.PageSize(), 4096U);
-  ASSERT_EQ(formats->events.size(), 12U);
+  ASSERT_EQ(formats->events.size(), 13U);
   const EventFormat& event = formats->events[0];
   EXPECT_EQ(event.system, "sched");
   EXPECT_EQ(event.name, "sched_switch");

@@ -28,6 +28,7 @@ inline constexpr uint16_t kSoftirqExitId = 308;
 inline constexpr uint16_t kContentionBeginId = 309;
 inline constexpr uint16_t kContentionEndId = 310;
 inline constexpr uint16_t kExitId = 311;
+inline constexpr uint16_t kNewTaskId = 312;
 // The state in sched_switch of a thread that sleeps and can be interrupted.
 inline constexpr uint64_t kSleep = 1;
 
@@ -174,6 +175,18 @@ inline constexpr std::string_view kSwitchFormats =
     "\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n"
     "\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n"
     "\n"
+    "print fmt: \"pid=%d\", REC->pid\n"
+    "# task/task_newtask\n"
+    "name: task_newtask\n"
+    "ID: 312\n"
+    "format:\n"
+    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+    "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+    "\n"
+    "\tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;\n"
+    "\tfield:char comm[16];\toffset:12;\tsize:16;\tsigned:0;\n"
+    "\tfield:unsigned long clone_flags;\toffset:32;\tsize:8;\tsigned:0;\n"
+    "\n"
     "print fmt: \"pid=%d\", REC->pid\n";
 
 // A sub-buffer in the making.
@@ -228,6 +241,15 @@ class PageBuilder {
     return Event(delta, data);
   }
 
+  // `current` begins the thread; `flags` are those of clone(2).
+  PageBuilder& NewTask(uint32_t delta, uint32_t current, uint32_t thread, std::string_view name,
+                       uint64_t flags) {
+    std::vector<std::byte> data = DataOf(40, kNewTaskId, current);
+    Store(data, 8, thread);
+    std::memcpy(data.data() + 12, name.data(), name.size());
+    Store(data, 32, flags);
+    return LongEvent(delta, data);
+  }
   // The thread ends.
   PageBuilder& Exit(uint32_t delta, uint32_t thread) {
     std::vector<std::byte> data = DataOf(32, kExitId, thread);

@@ -9,6 +9,7 @@
 #include <protozero/pbf_reader.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "guests/threads/follow_threads.h"
@@ -29,11 +30,14 @@ using testing::UnorderedElementsAre;
 constexpr DomainId kD1{1};
 constexpr uint64_t kVcpuTrack = 77;
 
-// What a trace says: "web (7)" for its slices, "web (7): 10-20 running", and descriptions.
+// What a trace says: for slices "web: 10-20 stolen", for the scheduler "0 at 10: swapper(0) 0 ->
+// web(7)". `processes` and `threads` are of the domain's machine.
 struct Decoded {
   std::vector<std::string> processes;
+  std::vector<std::string> threads;
   std::vector<std::string> slices;
   std::vector<std::string> flows;
+  std::vector<std::string> sched;
 };
 
 class Decoder {
@@ -49,8 +53,20 @@ class Decoder {
   void OnPacket(protozero::pbf_reader packet) {
     uint64_t at = 0;
     std::optional<protozero::pbf_reader> event;
+    machine_ = 0;
+    for (protozero::pbf_reader copy = packet; copy.next();) {
+      if (copy.tag() == 98) {
+        machine_ = copy.get_uint32();
+      } else {
+        copy.skip();
+      }
+    }
+    EXPECT_THAT(machine_, testing::AnyOf(0U, PerfettoThreads::MachineOf(kD1)));
     while (packet.next()) {
       switch (packet.tag()) {
+        case 1:
+          OnBundle(packet.get_message());
+          break;
         case 8:
           at = packet.get_uint64();
           break;
@@ -77,7 +93,7 @@ class Decoder {
         if (name.tag() == 1) {
           number = name.get_uint64();
         } else {
-          names_[number] = name.get_string();
+          names_[{machine_, number}] = name.get_string();
         }
       }
     }
@@ -94,12 +110,27 @@ class Decoder {
           break;
         case 3: {
           protozero::pbf_reader process = track.get_message();
-          if (process.next(6)) decoded_.processes.push_back(process.get_string());
+          uint32_t pid = 0;
+          while (process.next()) {
+            if (process.tag() == 1) {
+              pid = process.get_uint32();
+            } else {
+              decoded_.processes.push_back(fmt::format("{} {}", pid, process.get_string()));
+            }
+          }
           break;
         }
         case 4: {
           protozero::pbf_reader thread = track.get_message();
-          if (thread.next(5)) tracks_[number] = thread.get_string();
+          uint32_t ids[3] = {};
+          while (thread.next()) {
+            if (thread.tag() == 5) {
+              tracks_[number] = thread.get_string();
+            } else {
+              ids[thread.tag()] = thread.get_uint32();
+            }
+          }
+          decoded_.threads.push_back(fmt::format("{}/{} {}", ids[1], ids[2], tracks_[number]));
           break;
         }
         default:
@@ -118,7 +149,7 @@ class Decoder {
           type = event.get_enum();
           break;
         case 10:
-          name = names_.at(event.get_uint64());
+          name = names_.at({machine_, event.get_uint64()});
           break;
         case 11:
           track = event.get_uint64();
@@ -148,14 +179,68 @@ class Decoder {
     }
   }
 
+  void OnBundle(protozero::pbf_reader bundle) {
+    uint32_t cpu = 0;
+    std::string lost;
+    std::vector<std::string> events;
+    while (bundle.next()) {
+      if (bundle.tag() == 1) {
+        cpu = bundle.get_uint32();
+      } else if (bundle.tag() == 3) {
+        lost = bundle.get_bool() ? " after a loss" : "";
+      } else {
+        events.push_back(SchedEvent(bundle.get_message()));
+      }
+    }
+    for (const std::string& event : events) {
+      decoded_.sched.push_back(fmt::format("{}{} {}", cpu, std::exchange(lost, ""), event));
+    }
+  }
+  static std::string SchedEvent(protozero::pbf_reader event) {
+    uint64_t at = 0;
+    uint32_t current = 0;
+    while (event.next()) {
+      switch (event.tag()) {
+        case 1:
+          at = event.get_uint64();
+          break;
+        case 2:
+          current = event.get_uint32();
+          break;
+        default: {
+          const uint32_t kind = event.tag();
+          // By field: what it says, as text.
+          std::map<uint32_t, std::string> fields;
+          for (protozero::pbf_reader of = event.get_message(); of.next();) {
+            const bool is_text = of.wire_type() == protozero::pbf_wire_type::length_delimited;
+            std::string& field = fields[of.tag()];
+            field = is_text ? of.get_string() : std::to_string(of.get_int64());
+          }
+          if (kind == 4) {
+            EXPECT_EQ(fields[2], std::to_string(current));
+            return fmt::format("at {}: {}({}) {} -> {}({})", at, fields[1], fields[2], fields[4],
+                               fields[5], fields[6]);
+          }
+          if (kind == 20) {
+            return fmt::format("at {}: {} wakes {}({})", at, current, fields[1], fields[2]);
+          }
+          return fmt::format("at {}: {} begins {}({}), flags {}", at, current, fields[2], fields[1],
+                             fields[3]);
+        }
+      }
+    }
+    return "";
+  }
+
   Decoded decoded_;
-  std::map<uint64_t, std::string> names_;
+  uint32_t machine_ = 0;  // of the packet
+  std::map<std::pair<uint32_t, uint64_t>, std::string> names_;
   std::map<uint64_t, std::string> tracks_{{kVcpuTrack, "d1v0"}};
   std::map<uint64_t, std::pair<std::string, std::string>> open_;
 };
 
-// Returns what is written of the domain's threads.
-Decoded Write(RecordedKernel& kernel, const trace::TraceBuilder& trace) {
+// Returns what is written of the domain's threads; so many of the scheduler's events are left out.
+Decoded Write(RecordedKernel& kernel, const trace::TraceBuilder& trace, uint64_t left_out = 0) {
   const auto xen = trace::TraceFile::FromBytes(trace.bytes(), "test");
   EXPECT_TRUE(xen.ok()) << xen.status();
   const guests::KernelTrace& events = kernel.Open();
@@ -174,7 +259,8 @@ Decoded Write(RecordedKernel& kernel, const trace::TraceBuilder& trace) {
   guests::ThreadStates shown(events, guests::EventClock::Fixed(0));
   shown.SetObserver(&threads);
   EXPECT_TRUE(guests::FollowThreads({&shown, 1}, &*xen).ok());
-  threads.Finish();
+  EXPECT_TRUE(threads.Finish().ok());
+  EXPECT_EQ(threads.left_out(), left_out);
   EXPECT_TRUE(packets.Finish().ok());
   return Decoder().Run(bytes);
 }
@@ -191,20 +277,82 @@ trace::TraceBuilder Xen() {
   return xen;
 }
 
-TEST(PerfettoThreads, ThreadsHaveTheirStatesAsSlices) {
+// The scheduler's events are the kernel's, with its own numbers; slices are what only Xen knows.
+TEST(PerfettoThreads, ADomainIsAMachine) {
   RecordedKernel kernel(kD1);
   RecordShop(kernel);
   const Decoded decoded = Write(kernel, Xen());
   EXPECT_THAT(decoded.processes,
-              UnorderedElementsAre("web1, shop: web (7)", "web1: [other threads]"));
+              UnorderedElementsAre("7 web1, shop: web", "2147483647 web1: [process not known]"));
+  EXPECT_THAT(decoded.threads, UnorderedElementsAre("7/7 web", "2147483647/8 db"));
+  EXPECT_THAT(
+      decoded.sched,
+      ElementsAre("0 at 100: swapper(0) 0 -> swapper(0)", "0 at 100: swapper(0) 0 -> web(7)",
+                  "0 at 250: web(7) 1 -> db(8)", "0 at 450: 8 wakes web(7)",
+                  "0 at 500: db(8) 1 -> web(7)", "0 at 600: web(7) 1 -> swapper(0)"));
   EXPECT_THAT(decoded.slices,
-              UnorderedElementsAre(
-                  "web (7): 100-250 running", "web (7): 250-450 sleeping", "web (7): 450-500 woken",
-                  "web (7): 500-600 running", "db (8): 250-300 running", "db (8): 300-400 stolen",
-                  "db (8): 400-500 running", "db (8): 500-600 sleeping", "threads: 100-250 web (7)",
-                  "threads: 250-500 db (8)", "threads: 500-600 web (7)"));
-  EXPECT_THAT(decoded.flows, ElementsAre("1 begins at 450: db (8): wakes web (7)",
-                                         "1 ends at 450: web (7): woken"));
+              UnorderedElementsAre("db: 300-400 stolen", "threads: 100-250 web (7)",
+                                   "threads: 250-500 db (8)", "threads: 500-600 web (7)"));
+  EXPECT_THAT(decoded.flows, ElementsAre("1 begins at 450: db: wakes web (7)",
+                                         "1 ends at 450: web: woken by db (8)"));
+}
+
+// By the number of a state above the lower 8 bits, which depends on the kernel.
+TEST(PerfettoThreads, PreemptedThreadsAreSoForAllKernels) {
+  for (const uint64_t preempted : {0x100, 0x800, 0x1000}) {
+    RecordedKernel kernel(kD1);
+    kernel.Page(0, PageBuilder(100)
+                       .Switch(0, 7, preempted, 8, "db")
+                       .Switch(10, 8, 2, 7, "web")
+                       .Switch(10, 7, 0, 8, "db")
+                       .Page());
+    EXPECT_THAT(Write(kernel, Xen()).sched,
+                ElementsAre("0 at 100: swapper(0) 0 -> web(7)", "0 at 100: web(7) 256 -> db(8)",
+                            "0 at 110: db(8) 2 -> web(7)", "0 at 120: web(7) 0 -> db(8)"));
+  }
+}
+
+TEST(PerfettoThreads, NewThreadsBelongToTheirProcess) {
+  RecordedKernel kernel(kD1);
+  kernel.Thread(7, 7, "web")
+      .Page(0, PageBuilder(100)
+                   .Switch(0, 0, 0, 7, "web")
+                   .NewTask(10, 7, 20, "worker", 0x10000)
+                   .NewTask(10, 7, 21, "sh", 0)
+                   .Switch(10, 7, kSleep, 21, "sh")
+                   .Page());
+  const Decoded decoded = Write(kernel, Xen());
+  EXPECT_THAT(decoded.threads, UnorderedElementsAre("7/7 web", "7/20 worker", "21/21 sh"));
+  EXPECT_THAT(decoded.sched, testing::IsSupersetOf({"0 at 110: 7 begins worker(20), flags 65536",
+                                                    "0 at 120: 7 begins sh(21), flags 0"}));
+}
+
+// The thread is not known between the loss and the next event, and has no state.
+TEST(PerfettoThreads, LossesAreMarked) {
+  RecordedKernel kernel(kD1);
+  kernel.Page(0, PageBuilder(100).Switch(0, 0, 0, 7, "web").Page())
+      .Page(0, PageBuilder(300)
+                   .Switch(0, 8, kSleep, 0, "idle")
+                   .Switch(50, 0, 0, 8, "db")
+                   .Page(/*is_lossy=*/true));
+  const Decoded decoded = Write(kernel, Xen());
+  EXPECT_THAT(
+      decoded.sched,
+      ElementsAre("0 at 100: swapper(0) 0 -> swapper(0)", "0 at 100: swapper(0) 0 -> web(7)",
+                  "0 after a loss at 100: web(7) 65024 -> [not known](2147418112)",
+                  "0 at 300: [not known](2147418112) 0 -> db(8)", "0 at 300: db(8) 1 -> swapper(0)",
+                  "0 at 350: swapper(0) 0 -> db(8)"));
+}
+
+// Perfetto takes no part of a file with a CPU of this number.
+TEST(PerfettoThreads, LeavesOutEventsOfCpusThatPerfettoDoesNotTake) {
+  RecordedKernel kernel(kD1);
+  kernel.Page(
+      PerfettoSched::kMaxCpus,
+      PageBuilder(100).Switch(0, 7, kSleep, 8, "db").Switch(50, 8, kSleep, 0, "idle").Page());
+  const Decoded decoded = Write(kernel, Xen(), /*left_out=*/3);
+  EXPECT_EQ(decoded.sched.size(), PerfettoSched::kMaxCpus);
+  EXPECT_EQ(decoded.sched.front(), "0 at 100: swapper(0) 0 -> [not known](2147418112)");
 }
 
 // Handlers have a track, and what they left to do another one. Of the second handler the end is not
