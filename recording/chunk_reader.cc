@@ -22,6 +22,8 @@ bool IsKnown(const ChunkHeader& header) {
       return header.entry_size > 0;
     case ChunkKind::kClockAnswers:
       return header.entry_size >= sizeof(ClockAnswer);
+    case ChunkKind::kCpuTimes:
+      return header.entry_size >= sizeof(CpuTimesEntry);
     case ChunkKind::kTraceFormats:
     case ChunkKind::kStacks:
       return header.entry_size == 1;

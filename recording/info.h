@@ -22,7 +22,7 @@ struct FormatVersion {
   uint32_t minor = 0;
   constexpr auto operator<=>(const FormatVersion&) const = default;
 };
-inline constexpr FormatVersion kFormat{1, 14};
+inline constexpr FormatVersion kFormat{1, 15};
 
 // The state of a recording. kRecording in a recording that no process writes means that its writer
 // was killed. kEndedEarly: an error ended it, or kept part of it from being written

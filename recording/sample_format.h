@@ -14,7 +14,7 @@ inline constexpr uint32_t kChunkMagic = 0x4b4e4843;  // "CHNK"
 struct FileHeader {
   std::array<char, 8> magic = kSampleMagic;
   uint16_t major = 1;
-  uint16_t minor = 14;
+  uint16_t minor = 15;
   uint32_t header_size = sizeof(kSampleMagic) + 8;  // chunks begin here
 };
 static_assert(sizeof(FileHeader) == 16);
@@ -30,6 +30,7 @@ enum class ChunkKind : uint16_t {
   kTraceFormats = 7,  // text that says how these pages and their events are laid out
   kStacks = 8,        // registers and pieces of stacks of samples, compressed: StackEntry
   kClockAnswers = 9,  // what the TSC of the domain was, between two of the host's: ClockAnswer
+  kCpuTimes = 10,     // what the domain's kernel says that its CPUs did: CpuTimesEntry
 };
 
 // The header of a chunk: the entries of one drain of one vCPU's buffer, or of one poll of a vCPU.
@@ -129,6 +130,22 @@ struct ClockAnswer {
   bool operator==(const ClockAnswer&) const = default;
 };
 static_assert(sizeof(ClockAnswer) == 24);
+
+// An entry of kCpuTimes: what /proc/stat said of a CPU, at some instant of the domain's TSC in
+// [before, after], in cycles. Times are in ns since the kernel started, in steps of 10 ms.
+struct CpuTimesEntry {
+  uint64_t before = 0;
+  uint64_t after = 0;
+  uint32_t cpu = 0;
+  uint32_t reserved = 0;
+  uint64_t busy = 0;  // user, nice, system, irq and softirq: five figures, each in whole steps
+  uint64_t idle = 0;
+  uint64_t iowait = 0;  // idle while a disk was waited for; a kernel may take some of it back
+  uint64_t steal = 0;
+  bool operator==(const CpuTimesEntry&) const = default;
+};
+static_assert(sizeof(CpuTimesEntry) == 56);
+inline constexpr uint64_t kCpuTimesStep = 10'000'000;  // in ns: USER_HZ of x86-64
 
 enum class ProcessEntryType : uint8_t {
   kName = 1,    // a thread has this name; with kByExec it has begun another program

@@ -155,6 +155,20 @@ void SampleWriter::AppendClockAnswers(DomainId domain, std::span<const ClockAnsw
   AppendChunk(header, std::as_bytes(answers));
 }
 
+void SampleWriter::AppendCpuTimes(DomainId domain, const DrainTimes& times,
+                                  std::span<const CpuTimesEntry> entries) {
+  if (entries.empty()) return;
+  ChunkHeader header;
+  header.kind = ChunkKind::kCpuTimes;
+  header.domain = domain.value;
+  header.count = static_cast<uint32_t>(entries.size());
+  header.entry_size = sizeof(CpuTimesEntry);
+  header.previous_before = times.previous_before.value;
+  header.before = times.before.value;
+  header.after = times.after.value;
+  AppendChunk(header, std::as_bytes(entries));
+}
+
 void SampleWriter::Append(Bytes chunks) { Add(pending_, chunks); }
 
 void SampleWriter::AppendEntries(ChunkKind kind, VcpuRef vcpu, const DrainTimes& times,

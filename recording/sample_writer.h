@@ -108,6 +108,9 @@ class SampleWriter {
 
   // Adds what the domain's TSC was.
   void AppendClockAnswers(DomainId domain, std::span<const ClockAnswer> answers);
+  // Appends what the domain's kernel said of its CPUs, which was read between `before` and `after`.
+  void AppendCpuTimes(DomainId domain, const DrainTimes& times,
+                      std::span<const CpuTimesEntry> entries);
 
   // Adds whole chunks from another writer's Take. They stay in memory until Flush.
   void Append(Bytes chunks);

@@ -80,7 +80,9 @@ absl::StatusOr<std::unique_ptr<Source>> OpenGuestSource(const agent::Prepare& ho
   XENOSCOPE_ASSIGN_OR_RETURN(std::unique_ptr<Source> samples,
                              OpenSamples(how, allow_stacks, tsc_hz));
   if (!how.threads) return samples;
-  auto threads = FtraceSource::Open({.events = how.kernel_events, .may_have_events = allow_stacks},
+  auto threads = FtraceSource::Open({.events = how.kernel_events,
+                                     .may_have_events = allow_stacks,
+                                     .reads_cpu_times = how.cpu_times},
                                     ReadTsc, [] { return ReadRunningThreads(); });
   if (!threads.ok()) return InContext(threads.status(), "threads");
   return std::make_unique<SourceWithThreads>(std::move(samples), *std::move(threads));

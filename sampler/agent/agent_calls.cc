@@ -217,7 +217,7 @@ bool IsOfAgent(recording::ChunkKind kind) {
   using recording::ChunkKind;
   return kind == ChunkKind::kTimed || kind == ChunkKind::kProcesses || kind == ChunkKind::kStacks ||
          kind == ChunkKind::kTracePages || kind == ChunkKind::kTraceFormats ||
-         kind == ChunkKind::kClockAnswers;
+         kind == ChunkKind::kClockAnswers || kind == ChunkKind::kCpuTimes;
 }
 
 }  // namespace

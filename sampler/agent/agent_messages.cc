@@ -115,6 +115,7 @@ void Put(PayloadWriter& writer, const Prepare& prepare) {
   writer.Number(prepare.all_stack_bytes);
   writer.Flag(prepare.threads);
   writer.Texts(prepare.kernel_events);
+  writer.Flag(prepare.cpu_times);
 }
 void Put(PayloadWriter& writer, const Prepared& prepared) { writer.Rest(AsBytes(prepared.info)); }
 void Put(PayloadWriter& /*pen*/, const Start& /*start*/) {}
@@ -180,7 +181,10 @@ void Get(PayloadReader& reader, Prepare& prepare) {
   if (reader.AtEnd()) return;
   prepare.threads = reader.Flag();
   // Those before 1.7 do not send these.
-  if (!reader.AtEnd()) prepare.kernel_events = reader.Texts();
+  if (reader.AtEnd()) return;
+  prepare.kernel_events = reader.Texts();
+  // Those before 1.8 do not send this.
+  if (!reader.AtEnd()) prepare.cpu_times = reader.Flag();
 }
 void Get(PayloadReader& reader, Prepared& prepared) { prepared.info = AsText(reader.Rest()); }
 void Get(PayloadReader& /*eye*/, Start& /*start*/) {}

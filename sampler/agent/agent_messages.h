@@ -21,7 +21,7 @@ namespace xenoscope::sampler::agent {
 
 inline constexpr uint16_t kMajor = 1;  // major version, which must be the same on both sides
 // Minor version; newer ones add kinds, and fields at the end of payloads.
-inline constexpr uint16_t kMinor = 7;
+inline constexpr uint16_t kMinor = 8;
 inline constexpr uint16_t kFirstMinorWithCounts = 3;  // the first one with Count and Counts
 // The first one whose Prepare says how callers in user mode are found.
 inline constexpr uint16_t kFirstMinorWithStacks = 4;
@@ -31,6 +31,8 @@ inline constexpr uint16_t kFirstMinorWithThreads = 5;
 inline constexpr uint16_t kFirstMinorWithBootTrace = 6;
 // The first one whose Prepare has other events of the guest's kernel.
 inline constexpr uint16_t kFirstMinorWithKernelEvents = 7;
+// The first one whose Prepare asks for what the kernel says of its CPUs' time.
+inline constexpr uint16_t kFirstMinorWithCpuTimes = 8;
 inline constexpr size_t kFrameHeader = 20;
 inline constexpr size_t kMaxPayload = size_t{64} * 1024;
 inline constexpr size_t kMaxText = 256;   // limit of a name, in bytes
@@ -80,6 +82,8 @@ struct Prepare {
   bool threads = false;
   // Since 1.7: the kernel's events that come with those of threads (sampler/ftrace/event_list.h).
   std::vector<std::string> kernel_events{};
+  // Since 1.8: whether what its kernel says of its CPUs' time comes with its threads.
+  bool cpu_times = false;
   bool operator==(const Prepare&) const = default;
 };
 struct Prepared {
@@ -95,7 +99,8 @@ struct Start {
 };
 
 // Chunks as in samples/*.samples (recording/sample_format.h), since 1.4 also those of stacks, since
-// 1.5 also those of the kernel's trace, cut anywhere; all chunks before a pong are whole.
+// 1.5 also those of the kernel's trace, since 1.8 beside these what its /proc/stat says, cut
+// anywhere; all chunks before a pong are whole.
 struct Samples {
   std::vector<std::byte> chunks;
   bool operator==(const Samples&) const = default;

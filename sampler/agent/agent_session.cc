@@ -131,6 +131,7 @@ absl::Status Session::Prepare(const agent::Prepare& how) {
   // Without one rate, there is no host time of the guest's events.
   asked.threads = asked.threads && clock_.Error() && hello_.minor >= kFirstMinorWithThreads;
   if (!asked.threads || hello_.minor < kFirstMinorWithKernelEvents) asked.kernel_events.clear();
+  asked.cpu_times = asked.threads && hello_.minor >= kFirstMinorWithCpuTimes;
   asked_stack_bytes_ = asked.stack_bytes;
   asked_threads_ = asked.threads;
   link_.Queue(asked);
@@ -423,6 +424,10 @@ void Session::ForwardTraces(Bytes file) {
   if (!reader.ok()) return;
   while (const std::optional<recording::Chunk> chunk = reader->Next()) {
     const recording::ChunkHeader& header = chunk->header;
+    if (header.kind == recording::ChunkKind::kCpuTimes) {
+      ForwardCpuTimes(*chunk, times);
+      continue;
+    }
     const bool is_pages = header.kind == recording::ChunkKind::kTracePages;
     if (!is_pages && header.kind != recording::ChunkKind::kTraceFormats) continue;
     if (!threads_ || (is_pages && header.vcpu >= domain_.vcpus)) {
@@ -433,6 +438,22 @@ void Session::ForwardTraces(Bytes file) {
       sink_->trace_formats(AsText(chunk->entries));
     }
   }
+}
+
+void Session::ForwardCpuTimes(const recording::Chunk& chunk, const recording::DrainTimes& times) {
+  std::vector<recording::CpuTimesEntry> cpus;
+  for (Bytes rest = chunk.entries; rest.size() >= chunk.header.entry_size;
+       rest = rest.subspan(chunk.header.entry_size)) {
+    const auto entry = Load<recording::CpuTimesEntry>(rest, 0);
+    const bool is_good = threads_ && entry && entry->cpu < domain_.vcpus &&
+                         entry->before <= entry->after && cpus.size() < domain_.vcpus;
+    if (is_good) {
+      cpus.push_back(*entry);
+    } else {
+      ++refused_.cpu_times;
+    }
+  }
+  if (!cpus.empty() && sink_->cpu_times) sink_->cpu_times(times, cpus);
 }
 
 Refused Session::refused() const {

@@ -67,6 +67,7 @@ struct Refused {
   uint64_t damaged = 0;
   uint64_t processes = 0;  // records of processes that are not valid
   uint64_t pages = 0;      // chunks of a kernel's trace that were not asked for, or of no vCPU
+  uint64_t cpu_times = 0;  // what its kernel says of vCPUs that it has not, or that is damaged
   uint64_t stacks = 0;     // stacks that cannot be read, or are larger than what was asked for
   uint64_t mistimed = 0;   // samples taken outside of the sampling, by the agent's clock
 };
@@ -95,6 +96,9 @@ class Session {
     std::function<void(VcpuId, const recording::DrainTimes&, uint32_t page_size, Bytes)>
         trace_pages{};
     std::function<void(std::string_view)> trace_formats{};
+    // Called if threads were asked for, with what the guest's kernel says that its vCPUs did.
+    std::function<void(const recording::DrainTimes&, std::span<const recording::CpuTimesEntry>)>
+        cpu_times{};
     std::function<void(const recording::ClockAnswer&)> clock_answer{};
   };
 
@@ -189,6 +193,7 @@ class Session {
   void Forward();
   void ForwardSamples(Bytes file);
   void ForwardProcesses(Bytes file);
+  void ForwardCpuTimes(const recording::Chunk& chunk, const recording::DrainTimes& times);
   void ForwardTraces(Bytes file);
   bool IsValid(recording::Sample& sample);
   // Steps until `done`, an error, `until`, or the user's wish to end. Returns whether it is done.

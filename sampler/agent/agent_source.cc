@@ -19,7 +19,6 @@ using agent::Session;
 using recording::EventInfo;
 using recording::Sample;
 using recording::SymbolFile;
-using std::chrono::steady_clock;
 
 constexpr auto kStep = std::chrono::milliseconds(20);
 // After a step in which so many bytes came the next one is at once: as many may have come again.
@@ -313,6 +312,11 @@ absl::Status AgentSource::Start() {
            },
        .trace_formats =
            [this](std::string_view text) { traces_.AppendTraceFormats(domain().id, text); },
+       .cpu_times =
+           [this](const recording::DrainTimes& times,
+                  std::span<const recording::CpuTimesEntry> cpus) {
+             traces_.AppendCpuTimes(domain().id, times, cpus);
+           },
        .clock_answer =
            [this](const recording::ClockAnswer& answer) {
              traces_.AppendClockAnswers(domain().id, {&answer, 1});
@@ -482,6 +486,12 @@ std::vector<std::string> AgentSource::FinalNotes() const {
         fmt::format("{} parts of its kernel's trace were refused: they were not asked for, or of "
                     "vCPUs that it has not",
                     refused.pages));
+  }
+  if (refused.cpu_times > 0) {
+    say(
+        fmt::format("{} readings of its kernel's CPU times were refused as damaged, or of vCPUs "
+                    "that it has not",
+                    refused.cpu_times));
   }
   if (refused.stacks > 0) {
     say(fmt::format("{} stacks of its samples were refused as damaged, or larger than {} bytes",

@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "sampler/ftrace/cpu_times.h"
 #include "sampler/ftrace/event_list.h"
 
 namespace xenoscope::sampler {
@@ -30,6 +31,8 @@ constexpr std::array<const char*, 15> kWanted{
 // A page that is not full costs as much of the disk as a full one, so it is read this seldom: what
 // a crash of dom0 loses at most.
 constexpr steady_clock::duration kPartialPageInterval = std::chrono::seconds(2);
+// What a kernel says of its CPUs is recorded this often, so that a crash leaves most of it.
+constexpr steady_clock::duration kCpuTimesInterval = std::chrono::seconds(5);
 // Limit of one read of a CPU, so that other CPUs are not kept waiting.
 constexpr size_t kMaxPagesPerRead = 1024;
 
@@ -143,6 +146,8 @@ absl::Status FtraceSource::Start() {
   XENOSCOPE_RETURN_IF_ERROR(EnableEvents());
   XENOSCOPE_ASSIGN_OR_RETURN(formats_, instance_->Formats());
   threads_ = running_();
+  first_cpu_times_ = CpuTimes();
+  cpu_times_due_ = steady_clock::now() + kCpuTimesInterval;
   timer_.Start(steady_clock::now());
   return absl::OkStatus();
 }
@@ -160,6 +165,18 @@ void FtraceSource::WriteBehalf(recording::SampleWriter& writer) {
   recording::ProcessChunk chunk;
   AddBehalf(running_(), request_.behalf_of, read_tsc_(), chunk);
   if (!chunk.empty()) writer.Append(request_.domain, chunk);
+}
+
+std::vector<recording::CpuTimesEntry> FtraceSource::CpuTimes() const {
+  if (!request_.reads_cpu_times) return {};
+  return ReadCpuTimes(read_tsc_);
+}
+
+void FtraceSource::WriteCpuTimes(std::span<const recording::CpuTimesEntry> cpus,
+                                 recording::SampleWriter& writer) const {
+  if (cpus.empty()) return;
+  const Tsc before{cpus.front().before};
+  writer.AppendCpuTimes(request_.domain, {before, before, Tsc{cpus.front().after}}, cpus);
 }
 
 absl::StatusOr<double> FtraceSource::Read(Cpu& cpu, bool all, recording::SampleWriter& writer) {
@@ -202,6 +219,7 @@ absl::Status FtraceSource::ReadAll(bool all, recording::SampleWriter& writer, do
   if (!formats_.empty()) {
     writer.AppendTraceFormats(request_.domain, std::exchange(formats_, {}));
     WriteRunning(writer);
+    WriteCpuTimes(std::exchange(first_cpu_times_, {}), writer);
   }
   for (size_t i = 0; i < cpus_.size(); ++i) {
     Cpu& cpu = cpus_[(first_cpu_ + i) % cpus_.size()];
@@ -220,6 +238,10 @@ absl::Status FtraceSource::Collect(recording::SampleWriter& writer) {
   const steady_clock::time_point begin = steady_clock::now();
   double fill = 0;
   XENOSCOPE_RETURN_IF_ERROR(ReadAll(/*all=*/false, writer, fill));
+  if (begin >= cpu_times_due_) {
+    cpu_times_due_ = begin + kCpuTimesInterval;
+    WriteCpuTimes(CpuTimes(), writer);
+  }
   timer_.Drained(begin, steady_clock::now(), fill);
   return absl::OkStatus();
 }
@@ -233,7 +255,10 @@ absl::Status FtraceSource::Stop(recording::SampleWriter& writer) {
   XENOSCOPE_RETURN_IF_ERROR(instance_->TurnOff());
   stopped_ = true;
   WriteBehalf(writer);
-  return ReadRest(writer);
+  const std::vector<recording::CpuTimesEntry> last = CpuTimes();
+  absl::Status rest = ReadRest(writer);  // and the first CPU times, if nothing was read yet
+  WriteCpuTimes(last, writer);
+  return rest;
 }
 
 absl::Status FtraceSource::ReadRest(recording::SampleWriter& writer) {

@@ -1,6 +1,7 @@
 // The scheduler, interrupt and cgroup events of the Linux that runs this program, by its own
-// tracing (ftrace). It takes no samples: its file has the pages of the kernel's trace buffers as
-// they were, from which guests/ learns which thread ran when.
+// tracing (ftrace), and what that Linux says that its CPUs did (/proc/stat). It takes no samples:
+// its file has the pages of the kernel's trace buffers as they were, from which guests/ learns
+// which thread ran when.
 #pragma once
 
 #include <chrono>
@@ -32,6 +33,7 @@ struct FtraceRequest {
   // Linux lets them be recorded.
   std::vector<std::string> events{};
   bool may_have_events = true;
+  bool reads_cpu_times = true;  // whether what this Linux says of its CPUs is recorded, too
 };
 
 // Adds the threads that exist when recording begins, and their processes' cgroups.
@@ -100,6 +102,10 @@ class FtraceSource final : public Source {
   void WriteRunning(recording::SampleWriter& writer);
   // Writes on whose behalf processes work that have begun since.
   void WriteBehalf(recording::SampleWriter& writer);
+  // Returns what /proc/stat says now; nothing if that is not wanted.
+  [[nodiscard]] std::vector<recording::CpuTimesEntry> CpuTimes() const;
+  void WriteCpuTimes(std::span<const recording::CpuTimesEntry> cpus,
+                     recording::SampleWriter& writer) const;
   // Reads the pages if they fill half of the buffer, with `all` any, as far as the writer has room.
   // Returns their part of the buffer, in [0, 1].
   absl::StatusOr<double> Read(Cpu& cpu, bool all, recording::SampleWriter& writer);
@@ -115,9 +121,11 @@ class FtraceSource final : public Source {
   std::vector<Cpu> cpus_;
   size_t first_cpu_ = 0;  // to be read first the next time
   bool stopped_ = false;
-  std::string formats_;                 // until they are written
-  std::vector<RunningThread> threads_;  // until they are written
-  std::vector<std::byte> pages_;        // a member only to reuse its memory
+  std::string formats_;                                    // until they are written
+  std::vector<RunningThread> threads_;                     // until they are written
+  std::vector<recording::CpuTimesEntry> first_cpu_times_;  // until they are written
+  std::chrono::steady_clock::time_point cpu_times_due_{};
+  std::vector<std::byte> pages_;  // a member only to reuse its memory
   DrainTimer timer_;
 };
 

@@ -139,8 +139,9 @@ class FakeXen final : public XenoprofCalls {
       case XenoprofOp::kGetBuffer:
         return GetBuffer(caller, argument);
       case XenoprofOp::kResetActiveList:
-        for (size_t i = 0; i < active_.size(); ++i) {
-          if (active_[i].ready) Leave(active_[i].domain);
+        // This is a copy, because Leave clears the list after the last one.
+        for (const Active& active : std::vector(active_)) {
+          if (active.ready) Leave(active.domain);
         }
         active_.clear();
         activated_ = 0;

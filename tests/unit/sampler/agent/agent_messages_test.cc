@@ -107,9 +107,16 @@ TEST(AgentMessages, HelloHasDocumentedBytes) {
 // Version 1.7 added the kernel's events, 1.5 threads, 1.4 the pieces of stacks and branch
 // records, 1.1 the source.
 TEST(AgentMessages, PrepareOfOlderVersionsHasDefaults) {
-  const auto frame = Encode(Prepare{{"cycles"}, true, GuestSource::kXenoprof, 8192, true, 7, true});
+  Prepare newest{{"cycles"}, true, GuestSource::kXenoprof, 8192, true, 7, true};
+  newest.kernel_events = {"lock"};
+  newest.cpu_times = true;
+  const auto frame = Encode(newest);
   const Bytes payload = Bytes(frame).subspan(kFrameHeader);
-  constexpr size_t kSince7 = sizeof(uint16_t);
+  const auto of_1_7 = EncodeFrame(4, payload.first(payload.size() - 1));
+  newest.cpu_times = false;
+  EXPECT_EQ(Read(of_1_7, of_1_7.size()), std::vector<AnyMessage>({newest}));
+  constexpr size_t kText = sizeof(uint16_t) + std::string_view("lock").size();
+  constexpr size_t kSince7 = sizeof(uint16_t) + kText + 1;
   const auto of_1_6 = EncodeFrame(4, payload.first(payload.size() - kSince7));
   EXPECT_EQ(Read(of_1_6, of_1_6.size()),
             std::vector<AnyMessage>(
@@ -125,7 +132,7 @@ TEST(AgentMessages, PrepareOfOlderVersionsHasDefaults) {
   const auto of_1_0 = EncodeFrame(4, payload.first(payload.size() - kSince4 - 1));
   EXPECT_EQ(Read(of_1_0, of_1_0.size()),
             std::vector<AnyMessage>({Prepare{{"cycles"}, true, GuestSource::kPerf}}));
-  const auto cut = EncodeFrame(4, payload.first(payload.size() - 1));
+  const auto cut = EncodeFrame(4, payload.first(payload.size() - 2));
   EXPECT_THAT(ErrorOf(cut), HasSubstr("is incomplete"));
 }
 

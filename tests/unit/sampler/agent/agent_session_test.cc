@@ -178,6 +178,12 @@ std::vector<std::byte> ChunksOfTrace(uint64_t tsc) {
     writer.AppendTracePages({kDom0, VcpuId{vcpu}}, times, 4096, pages);
   }
   writer.AppendTraceFormats(kDom0, "# header_page\n");
+  // What the kernel says of a vCPU, of one that the domain has not, and with an end before the
+  // begin.
+  const recording::CpuTimesEntry cpus[] = {{.before = tsc, .after = tsc, .cpu = 1, .busy = 10},
+                                           {.before = tsc, .after = tsc, .cpu = 2},
+                                           {.before = tsc, .after = tsc - 1, .cpu = 0}};
+  writer.AppendCpuTimes(kDom0, times, cpus);
   return writer.Take();
 }
 
@@ -203,6 +209,12 @@ TEST_F(AgentSessionTest, HandsOnTheKernelsTraceThatWasAskedFor) {
                got.push_back(fmt::format("v{} {}/{}", vcpu.value, pages.size(), size));
              },
          .trace_formats = [&](std::string_view text) { got.emplace_back(text); },
+         .cpu_times =
+             [&](const recording::DrainTimes& times,
+                 std::span<const recording::CpuTimesEntry> cpus) {
+               EXPECT_LE(times.previous_before, times.after);
+               for (const auto& cpu : cpus) got.push_back(fmt::format("c{} {}", cpu.cpu, cpu.busy));
+             },
          .clock_answer = [&](const recording::ClockAnswer& answer) { answers.push_back(answer); }});
     const size_t first = answers.size();
     Go(*session, milliseconds(250));
@@ -213,14 +225,16 @@ TEST_F(AgentSessionTest, HandsOnTheKernelsTraceThatWasAskedFor) {
         EXPECT_LE(answer.before, answer.guest);
         EXPECT_LE(answer.guest, answer.after);
       }
-      ASSERT_GE(got.size(), 3U);
-      EXPECT_THAT(std::vector(got.begin(), got.begin() + 3),
-                  ElementsAre("v0 8192/4096", "v1 8192/4096", "# header_page\n"));
+      ASSERT_GE(got.size(), 4U);
+      EXPECT_THAT(std::vector(got.begin(), got.begin() + 4),
+                  ElementsAre("v0 8192/4096", "v1 8192/4096", "# header_page\n", "c1 10"));
       EXPECT_GE(session->refused().pages, 1U);
+      EXPECT_GE(session->refused().cpu_times, 2U);
     } else {
       EXPECT_THAT(answers, IsEmpty());
       EXPECT_THAT(got, IsEmpty());
       EXPECT_GE(session->refused().pages, 4U);
+      EXPECT_GE(session->refused().cpu_times, 3U);
     }
     session->Stop();
   }
@@ -278,6 +292,7 @@ TEST_F(AgentSessionTest, AsksForEventsOfTheKernel) {
   const absl::Status ready = session->Prepare(how);
   ASSERT_TRUE(ready.ok()) << ready;
   EXPECT_EQ(guest_.prepared->kernel_events, how.kernel_events);
+  EXPECT_TRUE(guest_.prepared->cpu_times);
   ASSERT_EQ(session->notes().size(), 16U);
   EXPECT_EQ(session->notes()[0], "no?[2J" + std::string(250, 'x'));
   guest_.hello.minor = kFirstMinorWithKernelEvents - 1;
@@ -285,6 +300,7 @@ TEST_F(AgentSessionTest, AsksForEventsOfTheKernel) {
   ASSERT_TRUE(session->Prepare(how).ok());
   EXPECT_TRUE(guest_.prepared->threads);
   EXPECT_TRUE(guest_.prepared->kernel_events.empty());
+  EXPECT_FALSE(guest_.prepared->cpu_times);
 }
 
 class AgentWaitTest : public AgentSessionTest {

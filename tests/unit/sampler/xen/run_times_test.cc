@@ -30,7 +30,7 @@ class FakeVcpuCalls final : public VcpuCalls {
   int error = 0;
 };
 
-std::vector<recording::DomainInfo> Domains() {
+std::vector<recording::DomainInfo> TimedDomains() {
   std::vector<recording::DomainInfo> domains(2);
   domains[0].id = DomainId{1};
   domains[1].id = DomainId{2};
@@ -39,7 +39,7 @@ std::vector<recording::DomainInfo> Domains() {
 
 TEST(ReadRunTimesTest, ReadsVcpusThatExist) {
   FakeVcpuCalls calls;
-  const auto times = ReadRunTimes(calls, Domains());
+  const auto times = ReadRunTimes(calls, TimedDomains());
   ASSERT_TRUE(times.ok()) << times.status();
   EXPECT_THAT(*times, ElementsAre(Pair(VcpuRef{DomainId{1}, VcpuId{0}}, 100),
                                   Pair(VcpuRef{DomainId{1}, VcpuId{2}}, 102)));
@@ -48,7 +48,7 @@ TEST(ReadRunTimesTest, ReadsVcpusThatExist) {
 TEST(ReadRunTimesTest, PassesErrorsOn) {
   FakeVcpuCalls calls;
   calls.error = -EPERM;
-  EXPECT_TRUE(absl::IsPermissionDenied(ReadRunTimes(calls, Domains()).status()));
+  EXPECT_TRUE(absl::IsPermissionDenied(ReadRunTimes(calls, TimedDomains()).status()));
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ using ::testing::SizeIs;
 constexpr DomainId kWeb{1};
 constexpr DomainId kDb{2};
 constexpr uint64_t kHz = 1'000'000'000;
-const std::vector kCycles{PmuEvent{"cycles", 0x76, 0, 100000}};
+const std::vector kMemberCycles{PmuEvent{"cycles", 0x76, 0, 100000}};
 
 class XenoprofMemberTest : public ::testing::Test {
  protected:
@@ -37,7 +37,7 @@ class XenoprofMemberTest : public ::testing::Test {
     return *std::move(member);
   }
   // Returns dom0's session with these agents.
-  std::unique_ptr<XenoprofSession> Lead(std::map<DomainId, XenoprofMember*> agents,
+  std::unique_ptr<XenoprofSession> Lead(const std::map<DomainId, XenoprofMember*>& agents,
                                         std::vector<DomainId> passive = {}) {
     XenoprofSession::Domains domains;
     domains.passive = std::move(passive);
@@ -49,7 +49,7 @@ class XenoprofMemberTest : public ::testing::Test {
     };
     auto session = XenoprofSession::Open(xen_, domains, 64, [this] { return Tsc{++tsc_}; });
     EXPECT_TRUE(session.ok()) << session.status();
-    EXPECT_TRUE((*session)->Program(kCycles, 0).ok());
+    EXPECT_TRUE((*session)->Program(kMemberCycles, 0).ok());
     return *std::move(session);
   }
   void ExpectAllGivenBack() {
