@@ -19,6 +19,7 @@
 #include "cli/thread_path.h"
 #include "cli/trace_dat.h"
 #include "cli/trace_options.h"
+#include "guests/clock/claimed_times.h"
 #include "guests/threads/follow_threads.h"
 #include "guests/threads/thread_states.h"
 #include "profile/trace_input.h"
@@ -27,6 +28,7 @@
 #include "report/table/table_json.h"
 #include "report/table/table_text.h"
 #include "report/terminal.h"
+#include "report/threads/claims_view.h"
 #include "report/threads/interrupts_view.h"
 #include "report/threads/locks_view.h"
 #include "report/threads/syscalls_view.h"
@@ -49,6 +51,7 @@ struct ThreadsCommandOptions {
   bool syscalls = false;
   bool locks = false;
   bool irqs = false;
+  bool proc_stat = false;
   std::string path;
   std::optional<Instant> from;
   std::optional<Instant> to;
@@ -169,6 +172,28 @@ absl::Status ShowPath(const ThreadsCommandOptions& options, const recording::Rec
   return WriteStdout(shown);
 }
 
+// Shows what kernels say of idle and stolen time beside what was true.
+absl::StatusOr<report::Table> ClaimsOf(const KernelTraces& kernels, const trace::TraceFile* xen,
+                                       const recording::Recording& recording, Clock clock,
+                                       const report::ThreadsOptions& shown) {
+  std::vector<const guests::KernelTrace*> traces;
+  for (const guests::KernelTrace& trace : kernels.traces) traces.push_back(&trace);
+  XENOSCOPE_ASSIGN_OR_RETURN(const guests::Claims claims,
+                             guests::CompareClaims(traces, kernels.clocks, clock, xen));
+  const auto name_of = [&](DomainId domain) { return recording.info().NameOf(domain); };
+  for (const auto& [vcpu, why] : claims.left_out) {
+    fmt::print(stderr, "xenoscope: {} vCPU {}: what its kernel says of its time {}: left out\n",
+               DomainLabel(vcpu.domain, name_of(vcpu.domain)), vcpu.vcpu.value, why);
+  }
+  if (claims.vcpus.empty()) {
+    return NotFoundError(
+        "{} does not have what kernels say of their CPUs: record with --threads, by this "
+        "xenoscope, in guests, too",
+        recording.path());
+  }
+  return report::ClaimsTable(claims, name_of, clock, shown);
+}
+
 bool HasSystemCalls(const std::vector<guests::ThreadStates>& domains) {
   return std::ranges::any_of(
       domains, [](const guests::ThreadStates& domain) { return !domain.SystemCalls().empty(); });
@@ -233,6 +258,9 @@ absl::Status ShowThreads(const ThreadsCommandOptions& options) {
           recording.path());
     }
     table = report::LocksTable(domains, name_of, clock, shown);
+  } else if (options.proc_stat) {
+    XENOSCOPE_ASSIGN_OR_RETURN(
+        table, ClaimsOf(kernels, input ? &input->trace : nullptr, recording, clock, shown));
   } else if (options.irqs) {
     table = report::InterruptsTable(domains, name_of, clock, shown);
   } else if (options.culprits) {
@@ -288,6 +316,15 @@ void AddThreads(Command program, CommandAction& run) {
       .Excludes("--exits")
       .Excludes("--syscalls");
   command
+      .AddFlag("--proc-stat", options->proc_stat,
+               "Instead of threads, show what kernels say that their vCPUs did (/proc/stat: busy, "
+               "steal, idle), beside what was true by Xen's trace (ran, waited, blocked); --by "
+               "domain: sums")
+      .Excludes("--culprits")
+      .Excludes("--exits")
+      .Excludes("--syscalls")
+      .Excludes("--irqs");
+  command
       .AddFlag("--locks", options->locks,
                "Instead of all states, show waits for locks of kernels: how many, how long, what "
                "threads did meanwhile, and how long another thread's vCPU waited for a pCPU; of a "
@@ -295,7 +332,8 @@ void AddThreads(Command program, CommandAction& run) {
       .Excludes("--culprits")
       .Excludes("--exits")
       .Excludes("--syscalls")
-      .Excludes("--irqs");
+      .Excludes("--irqs")
+      .Excludes("--proc-stat");
   command
       .AddOption("--path", options->path,
                  "Instead of all threads, show on what one waited: its critical path. While it "
@@ -305,7 +343,8 @@ void AddThreads(Command program, CommandAction& run) {
       .Excludes("--exits")
       .Excludes("--syscalls")
       .Excludes("--irqs")
-      .Excludes("--locks");
+      .Excludes("--locks")
+      .Excludes("--proc-stat");
   command.AddWordOption(
       "--from",
       [options](const std::string& text) { options->from = ParseInstant("--from", text); },
@@ -345,7 +384,7 @@ void AddThreads(Command program, CommandAction& run) {
     }
     const bool is_export = options->format == kTraceDat;
     if (is_export && (options->culprits || options->exits || options->syscalls || options->irqs ||
-                      options->locks || !options->path.empty())) {
+                      options->locks || options->proc_stat || !options->path.empty())) {
       ThrowUsageError("--format", "trace.dat has all events, and no table");
     }
     if (is_export == options->output.empty()) {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "recording/chunk_reader.h"
 #include "recording/process_reader.h"
 
 namespace xenoscope::guests {
@@ -70,6 +69,7 @@ absl::StatusOr<bool> KernelTrace::ReadChunks(Bytes file, const Parts& parts, std
     if (header.kind == ChunkKind::kClockAnswers && is_new) {
       AddAnswers(chunk->entries, header.entry_size);
     }
+    if (header.kind == ChunkKind::kCpuTimes && is_new) AddCpuTimes(*chunk);
     if (header.kind != ChunkKind::kTracePages || chunk->entries.empty() ||
         chunk->at < parts.pages) {
       continue;
@@ -163,6 +163,24 @@ void KernelTrace::AddAnswers(Bytes entries, uint32_t entry_size) {
     } else {
       ++clock_.bad_answers;
     }
+  }
+}
+
+void KernelTrace::AddCpuTimes(const recording::Chunk& chunk) {
+  const recording::ChunkHeader& header = chunk.header;
+  for (Bytes rest = chunk.entries; rest.size() >= header.entry_size;
+       rest = rest.subspan(header.entry_size)) {
+    const auto entry = Load<recording::CpuTimesEntry>(rest, 0);
+    if (!entry || entry->cpu >= kMaxCpus) continue;  // no vCPU of Xen has such a number
+    if (cpu_times_.size() <= entry->cpu) cpu_times_.resize(entry->cpu + size_t{1});
+    CpuTimesReadings& readings = cpu_times_[entry->cpu];
+    if (readings.first) {
+      const recording::CpuTimesEntry& before = readings.last.entry;
+      readings.goes_back |=
+          entry->busy < before.busy || entry->idle < before.idle || entry->steal < before.steal;
+    }
+    readings.last = {*entry, {Tsc{header.previous_before}, Tsc{header.after}}};
+    if (!readings.first) readings.first = readings.last;
   }
 }
 

@@ -19,6 +19,8 @@
 #include "guests/ftrace/formats.h"
 #include "guests/ftrace/kernel_event.h"
 #include "guests/ftrace/page_reader.h"
+#include "recording/chunk_reader.h"
+#include "recording/sample_format.h"
 
 namespace xenoscope::guests {
 
@@ -32,6 +34,18 @@ struct InitialThread {
 struct InitialCgroup {
   uint32_t pid = 0;
   std::string_view path;
+};
+
+// What the domain's kernel said of a CPU, and the host's TSCs between which that came.
+struct CpuTimesReading {
+  recording::CpuTimesEntry entry;
+  TscRange came;
+};
+// The first reading of a CPU and the last one, which may be the same.
+struct CpuTimesReadings {
+  std::optional<CpuTimesReading> first;
+  CpuTimesReading last;
+  bool goes_back = false;  // one says less than the one before
 };
 
 // A part of the recording in which one offset of guest TSC - host TSC explains the answers of the
@@ -144,6 +158,8 @@ class KernelTrace {
   [[nodiscard]] const std::vector<InitialCgroup>& cgroups() const { return cgroups_; }
   // Of a domain without an agent nothing is known.
   [[nodiscard]] const AnsweredClock& clock() const { return clock_; }
+  // What its kernel said of its CPUs, by CPU.
+  [[nodiscard]] const std::vector<CpuTimesReadings>& cpu_times() const { return cpu_times_; }
   // The number of CPUs: those that have pages, and all below them.
   [[nodiscard]] size_t cpus() const { return pages_.size(); }
   // Returns the runs of pages of the CPU, in their order.
@@ -167,6 +183,7 @@ class KernelTrace {
   absl::Status SetFormats(std::string_view formats);
   absl::Status ReadThreads(Bytes file, const Parts& parts);
   void AddAnswers(Bytes entries, uint32_t entry_size);
+  void AddCpuTimes(const recording::Chunk& chunk);
 
   DomainId domain_;
   Formats formats_;
@@ -174,6 +191,7 @@ class KernelTrace {
   std::vector<InitialThread> threads_;
   std::vector<InitialCgroup> cgroups_;
   AnsweredClock clock_;
+  std::vector<CpuTimesReadings> cpu_times_;
   std::optional<uint32_t> page_size_;
   std::vector<std::vector<Bytes>> pages_;  // by CPU
 };

@@ -1,7 +1,8 @@
 // Fuzzes what a guest sends of its kernel's trace: the formats of events, and a page. There is no
 // crash, no hang, no read outside of the page, its bytes add up, and so do the times of threads, of
-// their culprits, of the boot, of critical paths, and the events that bound the guest's clock.
-// Bytes 0..1 are the size of the formats, which follow; the rest is the page.
+// their culprits, of the boot, of critical paths, of what its kernel says of it, and the events
+// that bound the guest's clock. Bytes 0..1 are the size of the formats, which follow; the rest is
+// the page.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include "base/tsc.h"
 #include "guests/boot/boot.h"
 #include "guests/boot/boot_phases.h"
+#include "guests/clock/claimed_times.h"
 #include "guests/clock/kernel_clock.h"
 #include "guests/ftrace/formats.h"
 #include "guests/ftrace/kernel_event.h"
@@ -83,6 +85,20 @@ void CheckClock(const guests::KernelTrace& kernel) {
   }
 }
 
+// Whatever a kernel says of its vCPUs' time, what is true adds up to it.
+void CheckClaims(const guests::KernelTrace& kernel) {
+  const guests::KernelTrace* const all[] = {&kernel};
+  const std::vector<guests::KernelClock> clocks = guests::FindKernelClocks(all, &Xen());
+  const auto claims =
+      guests::CompareClaims(all, clocks, xenoscope::Clock{.hz = 1'000'000'000}, &Xen());
+  if (!claims.ok()) std::abort();
+  for (const guests::ClaimedTimes& vcpu : claims->vcpus) {
+    const xenoscope::Cycles known =
+        vcpu.ran + vcpu.waited + vcpu.blocked + vcpu.offline + vcpu.unknown;
+    if (known != vcpu.range.Length()) std::abort();
+  }
+}
+
 // No thread waited for less time than its culprits have.
 void CheckWaits(const guests::ThreadStates& states) {
   constexpr guests::ThreadState kStates[] = {
@@ -142,6 +158,12 @@ void FollowThreads(Bytes formats, Bytes page, uint32_t page_size) {
       {.before = 1000, .guest = xenoscope::Load<uint64_t>(whole, 0).value_or(0), .after = 30'000},
       {.before = 0, .guest = xenoscope::Load<uint64_t>(whole, 16).value_or(0), .after = ~0ULL}};
   writer.AppendClockAnswers(kGuest, answers);
+  // What the guest's kernel says of its CPUs are the page's first words, and those behind.
+  for (const size_t at : {size_t{0}, sizeof(recording::CpuTimesEntry)}) {
+    const auto says = xenoscope::Load<recording::CpuTimesEntry>(whole, at);
+    const recording::DrainTimes came{{}, {}, xenoscope::Tsc{~0ULL}};
+    if (says) writer.AppendCpuTimes(kGuest, came, {&*says, 1});
+  }
   const recording::FileHeader header;
   const auto head = std::as_bytes(std::span(&header, 1));
   std::vector<std::byte> file(head.begin(), head.end());
@@ -150,6 +172,7 @@ void FollowThreads(Bytes formats, Bytes page, uint32_t page_size) {
   const auto trace = guests::KernelTrace::Open(file, kGuest);
   if (!trace.ok() || !*trace) return;
   CheckClock(**trace);
+  CheckClaims(**trace);
   CheckBoot(**trace);
   std::vector<guests::ThreadStates> domains;
   domains.emplace_back(**trace, guests::EventClock::Fixed(0));

@@ -428,6 +428,7 @@ def agent_threads(lab):
             lab.check(abs(ours - xens) < 0.03, f"{name}: {100 * ours:.1f} % {state}, Xen: {100 * xens:.1f} %")
         check_culprits(lab, name, sums)
         check_thread_exits(lab, name, sums)
+        check_claims(lab, name)
         # One of two processes did twice the work.
         loads = sorted((row for row in rows if row["thread"] == "labload"), key=lambda row: -row["guest_s"])[:2]
         share = loads[1]["guest_s"] / (loads[0]["guest_s"] + loads[1]["guest_s"])
@@ -436,6 +437,23 @@ def agent_threads(lab):
         known = sum(row["samples"] for row in own if row["thread"] != "[unknown]")
         lab.check(count(own) > 100 and known >= 0.99 * count(own),
                   f"{name}: {known:.0f} of {count(own):.0f} samples have a thread")
+
+
+def check_claims(lab, name):
+    """Checks what a guest's kernel says of its idle and stolen time against Xen's trace."""
+    claims = lab.run_json("threads", lab.path(), "--proc-stat", "--by", "domain", "--format", "json")["rows"]
+    row, = [each for each in claims if each["domain"] == name]
+    true = sum(row[key] for key in ("ran_s", "waited_s", "blocked_s", "offline_s", "unknown_s"))
+    lab.check(abs(true - row["time_s"]) < 1e-6 and row["unknown_s"] < 0.05 * true,
+              f"{name}: between two readings of its /proc/stat went {row['time_s']:.3f} s, {row['unknown_s']:.3f} s of "
+              "which are not known")
+    # Steal is counted by Xen; a tick that finds a thread counts as a whole one of it; a vCPU that was woken, and waits
+    # for a pCPU, counts as idle, too.
+    for kind, ours, least, most in (("steal", "waited_s", 0, 0), ("busy", "ran_s", 0.1 * true, 0.1 * true),
+                                    ("idle", "blocked_s", 0, row["waited_s"])):
+        says, error = row[f"claimed_{kind}_s"], row[f"claimed_{kind}_error_s"]
+        lab.check(-least - error <= says - row[ours] <= most + error,
+                  f"{name}: it says {kind} {says:.3f} s (+- {error:.3f}), {ours} is {row[ours]:.3f}")
 
 
 def agent_busy(lab):
