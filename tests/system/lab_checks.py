@@ -702,12 +702,11 @@ def sources(lab):
 
 
 def orc(lab):
-    """Chains of Debian's kernels lead to where user mode entered them, by the ORC of their vmlinux, and on in the
-    program that the recording has."""
+    """Chains of Debian's kernels lead to where user mode entered them, by the ORC of their vmlinux."""
     vmlinux = ROOT / "build/lab/vmlinux"
     by = ("--event", "vcpu-preempted", "--by", "domain,mode,stack")
     without = lab.report(*by)
-    with_orc = lab.report(*by, *(word for name in ("pv", "pvh", "app")
+    with_orc = lab.report(*by, *(word for name in ("pv", "pvh")
                                  for word in ("--guest", f"{name}:kernel={vmlinux}")))
     for name in "pv", "pvh":
         note, = (note for note in without["cautions"] if f"in the kernel of {name} " in note)
@@ -730,28 +729,6 @@ def orc(lab):
         left = sum(samples for stack, samples in handlers if not any(frame.startswith("[") for frame in stack))
         lab.check(left >= 0.8 * sum(samples for _, samples in handlers),
                   f"{name}: {left:.0f} of {sum(samples for _, samples in handlers):.0f} chains of interrupts are whole")
-
-    def chains(name, mode):
-        return [(row["stack"].split(";"), row["samples"]) for row in with_orc["rows"]
-                if row["domain"] == name and row["mode"] == mode]
-
-    # Where the vCPU had run on, the sample has no callers.
-    leaves = [(stack, samples) for stack, samples in chains("app", "user")
-              if stack[-1] == "leaf_a" and stack[0] != "[no stack]"]
-    leaf = sum(samples for _, samples in leaves)
-    good = sum(samples for stack, samples in leaves if stack[-2:] == ["alpha", "leaf_a"] and "main" in stack)
-    lab.check(leaf >= 5 and good >= 0.95 * leaf,
-              f"app: alpha called leaf_a, and main led there, in {good:.0f} of {leaf:.0f} samples")
-    # Where it ran on only before the program's stack was read, the chain ends in the program.
-    calls = [(stack, samples) for stack, samples in chains("app", "kernel")
-             if "do_syscall_64" in stack and not stack[0].startswith("[")]
-    good = sum(samples for stack, samples in calls if "main" in stack and "do_syscall" in stack)
-    lab.check(calls and good >= 0.9 * sum(samples for _, samples in calls),
-              f"app: its system calls' chains lead to main in {good:.0f} of {sum(s for _, s in calls):.0f} samples")
-    note, = (note for note in with_orc["cautions"] if "in guests' programs" in note)
-    ended, of = map(int, re.match(r"(\d+) of (\d+) ", note).groups())
-    of -= int((re.findall(r"(\d+) have no stack", note) or ["0"])[0])
-    lab.check(of >= 10 and ended >= 0.8 * of, f"programs: {note}")
 
 
 def modules(lab):
