@@ -271,25 +271,33 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (sample.when.Empty() || sample.vcpu.domain != domain.id) std::abort();
     ++samples;
   };
-  session.Start({take,
-                 [&](const recording::ProcessRecord& record) {
-                   if (record.domain != domain.id) std::abort();
-                 },
-                 [&](const recording::Sample& sample, const recording::UserStack* stack) {
-                   take(sample);
-                   if (stack != nullptr && stack->bytes.size() > kPiece) std::abort();
-                 },
-                 [&](xenoscope::VcpuId vcpu, const recording::DrainTimes& times, uint32_t page_size,
-                     Bytes pages) {
-                   if (vcpu.value >= domain.vcpus || pages.size() % page_size != 0) std::abort();
-                   if (times.before > Tsc{static_cast<uint64_t>(fake_time.count())}) std::abort();
-                 },
-                 [](std::string_view text) {
-                   if (text.size() > (size_t{1} << 20)) std::abort();
-                 },
-                 [](const recording::ClockAnswer& answer) {
-                   if (answer.before > answer.after) std::abort();
-                 }});
+  session.Start(
+      {take,
+       [&](const recording::ProcessRecord& record) {
+         if (record.domain != domain.id) std::abort();
+       },
+       [&](const recording::Sample& sample, const recording::UserStack* stack) {
+         take(sample);
+         if (stack != nullptr && stack->bytes.size() > kPiece) std::abort();
+       },
+       [&](xenoscope::VcpuId vcpu, const recording::DrainTimes& times, uint32_t page_size,
+           Bytes pages) {
+         if (vcpu.value >= domain.vcpus || pages.size() % page_size != 0) std::abort();
+         if (times.before > Tsc{static_cast<uint64_t>(fake_time.count())}) std::abort();
+       },
+       [](std::string_view text) {
+         if (text.size() > (size_t{1} << 20)) std::abort();
+       },
+       [&](const recording::DrainTimes& times, std::span<const recording::CpuTimesEntry> cpus) {
+         if (times.before > Tsc{static_cast<uint64_t>(fake_time.count())}) std::abort();
+         if (cpus.empty() || cpus.size() > domain.vcpus) std::abort();
+         for (const recording::CpuTimesEntry& cpu : cpus) {
+           if (cpu.cpu >= domain.vcpus || cpu.before > cpu.after) std::abort();
+         }
+       },
+       [](const recording::ClockAnswer& answer) {
+         if (answer.before > answer.after) std::abort();
+       }});
   constexpr int kSteps = 64;
   for (int i = 0; i < kSteps && session.status().ok(); ++i) {
     fake_time += milliseconds(50);
