@@ -23,6 +23,27 @@ Bytes BytesOf(const T& value) {
   return std::as_bytes(std::span(&value, 1));
 }
 
+// Returns the header of entries of the domain, or of a vCPU of it, without the times.
+ChunkHeader HeaderOf(ChunkKind kind, VcpuRef vcpu, size_t count, size_t entry_size) {
+  ChunkHeader header;
+  header.kind = kind;
+  header.domain = vcpu.domain.value;
+  header.vcpu = vcpu.vcpu.value;
+  header.count = static_cast<uint32_t>(count);
+  header.entry_size = static_cast<uint32_t>(entry_size);
+  return header;
+}
+
+// The same with them.
+ChunkHeader HeaderOf(ChunkKind kind, VcpuRef vcpu, const DrainTimes& times, size_t count,
+                     size_t entry_size) {
+  ChunkHeader header = HeaderOf(kind, vcpu, count, entry_size);
+  header.previous_before = times.previous_before.value;
+  header.before = times.before.value;
+  header.after = times.after.value;
+  return header;
+}
+
 }  // namespace
 
 absl::StatusOr<SampleWriter> SampleWriter::Create(const std::string& path) {
@@ -107,11 +128,7 @@ uint64_t SampleWriter::AppendWithStacks(ChunkKind kind, DomainId domain, const T
     return 0;
   }
   const Bytes compressed = stacks.Compress();
-  ChunkHeader header;
-  header.kind = ChunkKind::kStacks;
-  header.domain = domain.value;
-  header.count = static_cast<uint32_t>(compressed.size());
-  header.entry_size = 1;
+  ChunkHeader header = HeaderOf(ChunkKind::kStacks, {domain, VcpuId{}}, compressed.size(), 1);
   header.items = static_cast<uint32_t>(stacks.size());
   const uint32_t crc = AppendChunk(header, compressed);
   AppendWords(kind, domain, chunk.items_, chunk.words_, crc);
@@ -124,76 +141,42 @@ void SampleWriter::Append(DomainId domain, const ProcessChunk& chunk) {
 
 void SampleWriter::AppendTracePages(VcpuRef vcpu, const DrainTimes& times, uint32_t page_size,
                                     Bytes pages) {
-  ChunkHeader header;
-  header.kind = ChunkKind::kTracePages;
-  header.domain = vcpu.domain.value;
-  header.vcpu = vcpu.vcpu.value;
-  header.count = static_cast<uint32_t>(pages.size() / page_size);
-  header.entry_size = page_size;
-  header.previous_before = times.previous_before.value;
-  header.before = times.before.value;
-  header.after = times.after.value;
-  AppendChunk(header, pages.first(size_t{header.count} * page_size));
+  const size_t count = pages.size() / page_size;
+  AppendChunk(HeaderOf(ChunkKind::kTracePages, vcpu, times, count, page_size),
+              pages.first(count * page_size));
 }
 
 void SampleWriter::AppendTraceFormats(DomainId domain, std::string_view text) {
-  ChunkHeader header;
-  header.kind = ChunkKind::kTraceFormats;
-  header.domain = domain.value;
-  header.count = static_cast<uint32_t>(text.size());
-  header.entry_size = 1;
-  AppendChunk(header, AsBytes(text));
+  AppendChunk(HeaderOf(ChunkKind::kTraceFormats, {domain, VcpuId{}}, text.size(), 1),
+              AsBytes(text));
 }
 
 void SampleWriter::AppendClockAnswers(DomainId domain, std::span<const ClockAnswer> answers) {
   if (answers.empty()) return;
-  ChunkHeader header;
-  header.kind = ChunkKind::kClockAnswers;
-  header.domain = domain.value;
-  header.count = static_cast<uint32_t>(answers.size());
-  header.entry_size = sizeof(ClockAnswer);
-  AppendChunk(header, std::as_bytes(answers));
+  AppendChunk(
+      HeaderOf(ChunkKind::kClockAnswers, {domain, VcpuId{}}, answers.size(), sizeof(ClockAnswer)),
+      std::as_bytes(answers));
 }
 
 void SampleWriter::AppendCpuTimes(DomainId domain, const DrainTimes& times,
                                   std::span<const CpuTimesEntry> entries) {
   if (entries.empty()) return;
-  ChunkHeader header;
-  header.kind = ChunkKind::kCpuTimes;
-  header.domain = domain.value;
-  header.count = static_cast<uint32_t>(entries.size());
-  header.entry_size = sizeof(CpuTimesEntry);
-  header.previous_before = times.previous_before.value;
-  header.before = times.before.value;
-  header.after = times.after.value;
-  AppendChunk(header, std::as_bytes(entries));
+  AppendChunk(HeaderOf(ChunkKind::kCpuTimes, {domain, VcpuId{}}, times, entries.size(),
+                       sizeof(CpuTimesEntry)),
+              std::as_bytes(entries));
 }
 
 void SampleWriter::Append(Bytes chunks) { Add(pending_, chunks); }
 
 void SampleWriter::AppendEntries(ChunkKind kind, VcpuRef vcpu, const DrainTimes& times,
                                  std::span<const Entry> entries) {
-  ChunkHeader header;
-  header.kind = kind;
-  header.domain = vcpu.domain.value;
-  header.vcpu = vcpu.vcpu.value;
-  header.count = static_cast<uint32_t>(entries.size());
-  header.entry_size = sizeof(Entry);
-  header.previous_before = times.previous_before.value;
-  header.before = times.before.value;
-  header.after = times.after.value;
-  AppendChunk(header, std::as_bytes(entries));
+  AppendChunk(HeaderOf(kind, vcpu, times, entries.size(), sizeof(Entry)), std::as_bytes(entries));
 }
 
 void SampleWriter::AppendWords(ChunkKind kind, DomainId domain, uint32_t items, Bytes words,
                                uint32_t vcpu) {
   if (items == 0) return;
-  ChunkHeader header;
-  header.kind = kind;
-  header.domain = domain.value;
-  header.vcpu = vcpu;
-  header.count = static_cast<uint32_t>(words.size() / kWordSize);
-  header.entry_size = kWordSize;
+  ChunkHeader header = HeaderOf(kind, {domain, VcpuId{vcpu}}, words.size() / kWordSize, kWordSize);
   header.items = items;
   AppendChunk(header, words);
 }
