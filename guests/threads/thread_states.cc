@@ -158,7 +158,7 @@ void ThreadStates::Begin(Tsc at) {
     if (!cursor->after_loss()) Identify(*cursor, at);
   }
   for (uint32_t cpu = 0; cpu < vcpu_tracks_.size(); ++cpu) {
-    if (vcpu_tracks_[cpu].thread == kNone) TellSwitch(cpu, kNone, std::nullopt, at);
+    if (vcpu_tracks_[cpu].thread == kNone) NotifySwitch(cpu, kNone, std::nullopt, at);
   }
 }
 
@@ -171,11 +171,11 @@ void ThreadStates::Identify(const CpuCursor& cursor, Tsc at) {
     Enter(thread, ThreadState::kLost, std::max(track.since, vcpu_tracks_[cpu].forgotten));
   }
   PutOn(cpu, thread, at);
-  TellSwitch(cpu, kNone, std::nullopt, at);
+  NotifySwitch(cpu, kNone, std::nullopt, at);
 }
 
-void ThreadStates::TellSwitch(uint32_t cpu, size_t before, std::optional<uint64_t> state,
-                              Tsc at) const {
+void ThreadStates::NotifySwitch(uint32_t cpu, size_t before, std::optional<uint64_t> state,
+                                Tsc at) const {
   if (observer_ == nullptr) return;
   observer_->OnSwitch({.domain = domain(),
                        .cpu = cpu,
@@ -317,7 +317,7 @@ void ThreadStates::Forget(uint32_t cpu, Tsc at, const VcpuState& state) {
   track.state = ThreadState::kLost;
   const size_t before = std::exchange(vcpu.thread, kNone);
   vcpu.forgotten = at;
-  TellSwitch(cpu, before, std::nullopt, at);
+  NotifySwitch(cpu, before, std::nullopt, at);
 }
 
 void ThreadStates::OnSwitch(uint32_t cpu, const KernelEvent& event, const VcpuState& state,
@@ -348,7 +348,7 @@ void ThreadStates::OnSwitch(uint32_t cpu, const KernelEvent& event, const VcpuSt
   if (event.next != 0) vcpu.sender.reset();
   vcpu.in_irq = vcpu.in_softirq = false;  // no interrupt does that; their exits may be lost
   interrupts_.Reset(cpu);
-  TellSwitch(cpu, before, event.state, at);
+  NotifySwitch(cpu, before, event.state, at);
 }
 
 void ThreadStates::OnWaking(uint32_t cpu, const KernelEvent& event, Tsc at) {

@@ -206,7 +206,7 @@ class ThreadStates {
   void OnMigrate(const KernelEvent& event, Tsc at);
   void OnNewTask(uint32_t cpu, const KernelEvent& event, Tsc at);
   // Says to the observer that the CPU's thread is another one than `before`, or kNone.
-  void TellSwitch(uint32_t cpu, size_t before, std::optional<uint64_t> state, Tsc at) const;
+  void NotifySwitch(uint32_t cpu, size_t before, std::optional<uint64_t> state, Tsc at) const;
   void OnInterrupt(uint32_t cpu, const KernelEvent& event, const VcpuState& state, Tsc at);
   void OnRename(const KernelEvent& event);
   void OnSyscall(uint32_t cpu, const KernelEvent& event, const VcpuState& state, Tsc at);
