@@ -93,7 +93,7 @@ enum class SwitchField : protozero::pbf_tag_type {
   kNextPid = 6,
   kNextPrio = 7,
 };
-enum class WakingField : protozero::pbf_tag_type { kComm = 1, kPid = 2, kPrio = 3, kTargetCpu = 5 };
+enum class WakingField : protozero::pbf_tag_type { kComm = 1, kPid = 2, kPrio = 3 };
 enum class NewtaskField : protozero::pbf_tag_type { kPid = 1, kComm = 2, kCloneFlags = 3 };
 
 // The values of TrackEvent.Type.
