@@ -139,7 +139,7 @@ void Profile::OnTraced(VcpuRef vcpu, Context context, ContextTime time) {
   const uint32_t stratum = StratumOf(vcpu, context);
   sums_.strata.all[stratum].size += static_cast<double>(time.cycles);
   if (time.stays == 0) return;
-  if (time.stay_decile > 0) sums_.stay_deciles[vcpu] = static_cast<double>(time.stay_decile);
+  if (time.median_stay > 0) sums_.median_stays[vcpu] = static_cast<double>(time.median_stay);
   const uint32_t transition = StratumOf(vcpu, TransitionOf(context));
   sums_.strata.all[transition].guest = stratum;
   for (const uint32_t each : {stratum, transition}) {

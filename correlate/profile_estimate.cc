@@ -31,8 +31,8 @@ void MoveTransitions(ProfileSums& sums) {
   for (auto& [ref, vcpu] : vcpus) {
     const auto modes = sums.modes.find(ref);
     if (modes != sums.modes.end()) vcpu.samples = modes->second;
-    const auto decile = sums.stay_deciles.find(ref);
-    if (decile != sums.stay_deciles.end()) vcpu.stay_decile = decile->second;
+    const auto median = sums.median_stays.find(ref);
+    if (median != sums.median_stays.end()) vcpu.median_stay = median->second;
   }
   strata.transitions = TransitionCosts(vcpus);
   for (Stratum& stratum : strata.all) {

@@ -110,7 +110,7 @@ struct ProfileSums {
   RowSums domains;
   Strata strata;
   absl::flat_hash_map<VcpuRef, ModeSums> modes;
-  absl::flat_hash_map<VcpuRef, double> stay_deciles;     // of vCPUs of HVM guests, in cycles
+  absl::flat_hash_map<VcpuRef, double> median_stays;     // of vCPUs of HVM guests, in cycles
   absl::flat_hash_map<VcpuRef, double> cluster_squares;  // by vCPU: sum of n_c^2 in traced strata
   double samples = 0;
   std::vector<std::string> names;  // by the numbers of images, functions and lines in keys

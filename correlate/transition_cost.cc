@@ -29,7 +29,7 @@ Observed Observe(VcpuRef ref, const VcpuModes& vcpu) {
   const double scale = vcpu.cycles / vcpu.stays;
   return {
       .vcpu = ref,
-      .cycles = std::min(share * scale - vcpu.xen_cycles / vcpu.stays, vcpu.stay_decile),
+      .cycles = std::min(share * scale - vcpu.xen_cycles / vcpu.stays, vcpu.median_stay),
       .variance = ShareVariance(vcpu.samples.xen, vcpu.samples.all) * scale * scale,
   };
 }
@@ -87,7 +87,7 @@ TransitionCosts::TransitionCosts(const absl::btree_map<VcpuRef, VcpuModes>& vcpu
     costs_[each.vcpu] = {cycles, own * each.variance, 1 - own};
   }
   for (auto& [ref, cost] : costs_) {
-    cost.cycles = std::clamp(cost.cycles, 0.0, vcpus.at(ref).stay_decile);
+    cost.cycles = std::clamp(cost.cycles, 0.0, vcpus.at(ref).median_stay);
   }
 }
 

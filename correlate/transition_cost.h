@@ -33,8 +33,7 @@ struct VcpuModes {
   double cycles = 0;      // running
   double xen_cycles = 0;  // of these, not between VMENTRY and VMEXIT
   double stays = 0;       // between VMENTRY and VMEXIT
-  double stay_decile =
-      std::numeric_limits<double>::infinity();  // the length of the shortest tenth, at most
+  double median_stay = std::numeric_limits<double>::infinity();
   ModeSums samples;
 };
 
@@ -47,7 +46,7 @@ class TransitionCosts {
   // O(vCPUs). All costs are 0 if no sample was taken in Xen.
   explicit TransitionCosts(const absl::btree_map<VcpuRef, VcpuModes>& vcpus);
 
-  // Returns the cycles for each stay: at least 0, and at most the lower decile of stays.
+  // Returns the cycles for each stay: at least 0, and at most the median of stays.
   [[nodiscard]] double CostOf(VcpuRef vcpu) const;
   // Returns the variance of the sum over vCPUs of a number of stays times the cost, in cycles
   // squared. The error of the pooled cost is common to all vCPUs. O(vCPUs).

@@ -114,10 +114,10 @@ void GatherVcpus(NamedSums& named, const StrataOfVcpus& united, SliceSums& out) 
   for (const auto& [vcpu, squares] : sums.cluster_squares) vcpus[vcpu].traced_squares = squares;
   for (const auto& [vcpu, modes] : sums.modes) vcpus[vcpu].modes = modes;
   for (const Stratum& stratum : sums.strata.all) {
-    const auto decile = sums.stay_deciles.find(stratum.vcpu);
-    if (stratum.context.kind != ContextKind::kGuest || decile == sums.stay_deciles.end()) continue;
+    const auto median = sums.median_stays.find(stratum.vcpu);
+    if (stratum.context.kind != ContextKind::kGuest || median == sums.median_stays.end()) continue;
     vcpus[stratum.vcpu].stays += stratum.stays;
-    vcpus[stratum.vcpu].decile_stays += stratum.stays * decile->second;
+    vcpus[stratum.vcpu].median_stays += stratum.stays * median->second;
   }
   for (const auto& [vcpu, strata] : united) {
     vcpus[vcpu].clusters = sums.strata.unions.SumsOf(vcpu);

@@ -230,9 +230,9 @@ void Merger::AddVcpus(const SliceSums& sums) {
     modes.all.nn += more.modes.all.nn;
     modes.all.clusters += more.modes.all.clusters;
     sums_.cluster_squares[ref] += more.traced_squares;
-    auto& [stays, decile_stays] = deciles_[ref];
+    auto& [stays, median_stays] = medians_[ref];
     stays += more.stays;
-    decile_stays += more.decile_stays * scale_;
+    median_stays += more.median_stays * scale_;
     if (has_unions_) sums_.strata.unions.Add(ref, more.clusters);
   }
   if (!has_unions_) return;
@@ -309,8 +309,8 @@ void Merger::SetDimensions(const correlate::RowSums& rows,
 
 absl::StatusOr<MergedProfile> Merger::Finish() {
   if (out_.slices == 0) return NotFoundError("the store has no slice of these hosts and times");
-  for (const auto& [ref, decile] : deciles_) {
-    if (decile.first > 0) sums_.stay_deciles[ref] = decile.second / decile.first;
+  for (const auto& [ref, median] : medians_) {
+    if (median.first > 0) sums_.median_stays[ref] = median.second / median.first;
   }
   const correlate::ProfileEstimator estimator({.is_time = out_.is_time, .exact = exact_}, sums_);
   correlate::ProfileResult& result = out_.result;

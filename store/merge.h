@@ -93,7 +93,7 @@ class Merger {
   correlate::ProfileSums sums_;
   MergedProfile out_;
   absl::flat_hash_map<StratumKey, uint32_t> strata_;
-  absl::flat_hash_map<VcpuRef, std::pair<double, double>> deciles_;  // stays, decile_stays
+  absl::flat_hash_map<VcpuRef, std::pair<double, double>> medians_;  // stays, median_stays
   LateNames* late_names_ = nullptr;  // null: functions have the names of their slices
   // The slice that is being added.
   const Dictionary* dictionary_ = nullptr;

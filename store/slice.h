@@ -133,8 +133,8 @@ struct VcpuSums {
   correlate::StratumUnions::VcpuSums clusters;
   double traced_squares = 0;  // ProfileSums::cluster_squares
   correlate::ModeSums modes;
-  double stays = 0;         // in its guest, where their lower decile is known
-  double decile_stays = 0;  // these times their lower decile in cycles (ProfileSums::stay_deciles)
+  double stays = 0;         // in its guest, where their median is known
+  double median_stays = 0;  // these times their median in cycles (ProfileSums::median_stays)
 };
 
 // Two strata of a vCPU, a <= b: the sum of the products of their samples in a cluster.

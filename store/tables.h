@@ -38,6 +38,7 @@ struct Table<VcpuSums> {
   static constexpr std::string_view kName = "vcpu_sum";
   static constexpr bool kExact = true;
   static constexpr size_t kKeys = 1;
+  // decile_stays has medians: stores keep the name of what was there at first, the lower decile.
   static constexpr std::array<std::string_view, 13> kColumns = {
       "vcpu",   "clusters", "samples",  "squares",        "traced_squares", "xen_x",       "xen_xx",
       "xen_xn", "modes_n",  "modes_nn", "modes_clusters", "stays",          "decile_stays"};
@@ -46,7 +47,7 @@ struct Table<VcpuSums> {
     return std::tie(row.vcpu, row.clusters.clusters, row.clusters.samples, row.clusters.squares,
                     row.traced_squares, row.modes.xen.x, row.modes.xen.xx, row.modes.xen.xn,
                     row.modes.all.n, row.modes.all.nn, row.modes.all.clusters, row.stays,
-                    row.decile_stays);
+                    row.median_stays);
   }
 };
 

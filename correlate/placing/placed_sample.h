@@ -82,9 +82,8 @@ struct PlacedSample {
 struct ContextTime {
   Cycles cycles = 0;
   uint64_t stays = 0;  // kGuest: how often it entered the guest
-  // kGuest: the lower decile of the lengths of the vCPU's stays in the guest, so far; 0: not
-  // known.
-  Cycles stay_decile = 0;
+  // kGuest: the median of the lengths of the vCPU's stays in the guest, so far; 0: not known.
+  Cycles median_stay = 0;
 };
 
 // Receives each sample once, placed or not, and all traced time.

@@ -11,8 +11,7 @@ namespace {
 constexpr size_t kMaxSubreasons = 4096;
 // A device model that has not answered after so many cycles (about 0.1 s) is not waited for.
 constexpr Cycles kMaxUnsettled = Cycles{1} << 28;
-// The stays in the guest that are hardly more than their transitions: the lower decile.
-constexpr double kShortStays = 0.1;
+constexpr double kMedianOfStays = 0.5;
 
 }  // namespace
 
@@ -161,7 +160,7 @@ void RecentTimeline::Finish() {
   timeline_.Finish();
   while (!unsettled_.empty()) Settle(unsettled_.back());
   for (VcpuHistory& vcpu : vcpus_) {
-    vcpu.traced.Flush(vcpu.stays.Percentile(kShortStays), observer_);
+    vcpu.traced.Flush(vcpu.stays.Percentile(kMedianOfStays), observer_);
   }
 }
 

@@ -32,9 +32,9 @@ void TracedTime::Add(VcpuRef vcpu, const Context& context, ContextTime time,
   sum.time.stays += time.stays;
 }
 
-void TracedTime::Flush(Cycles stay_decile, PlacingObserver& observer) {
+void TracedTime::Flush(Cycles median_stay, PlacingObserver& observer) {
   for (Sum& sum : std::exchange(sums_, {})) {
-    if (sum.time.stays > 0) sum.time.stay_decile = stay_decile;
+    if (sum.time.stays > 0) sum.time.median_stay = median_stay;
     if (sum.time.cycles > 0) observer.OnTraced(vcpu_, sum.context, sum.time);
   }
 }

@@ -36,9 +36,9 @@ TEST(TransitionCosts, IsNeverNegative) {
 }
 
 // A clock that is not even can have too many samples in Xen.
-TEST(TransitionCosts, IsAtMostTheLowerDecileOfStays) {
+TEST(TransitionCosts, IsAtMostTheMedianOfStays) {
   VcpuModes modes = Modes(6000, 4000);
-  modes.stay_decile = 1200;
+  modes.median_stay = 1200;
   EXPECT_NEAR(TransitionCosts({{kD1, modes}}).CostOf(kD1), 1200, 1);
   // Those of other vCPUs do not make it longer.
   VcpuModes other = Modes(6000, 4000);

@@ -143,7 +143,7 @@ TEST_F(SqliteStoreTest, ReturnsWhatWasPushed) {
                 return absl::OkStatus();
               }).ok());
   EXPECT_EQ(part.sums.xx, 1.25);
-  EXPECT_EQ(read.sums.vcpus.at(0).decile_stays, 40);
+  EXPECT_EQ(read.sums.vcpus.at(0).median_stays, 40);
   EXPECT_EQ(read.sums.crosses.at(0).context, kAllContexts);
 }
 
