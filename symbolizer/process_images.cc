@@ -174,7 +174,12 @@ std::optional<CodeLocation> ProcessImages::LocationOf(AddressSpaceId space, Addr
 UnwindCode ProcessImages::UnwindCodeAt(AddressSpaceId space, Address address) {
   const Position position = PositionOf(space, address);
   if (position.file == nullptr) return {};
-  if (!position.address) return {.mapped = true};
+  const std::string& path = position.file->path;
+  // JIT compilers map their code from memory without a file, or from a memfd.
+  const bool is_file =
+      path.starts_with('/') && !path.starts_with("//") && !path.starts_with("/memfd:");
+  if (!position.address)
+    return {.mapped = true, .file_is_missing = is_file && !position.file->image};
   return {true, position.file->image->unwind_table(), *position.address};
 }
 

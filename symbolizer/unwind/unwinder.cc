@@ -178,9 +178,13 @@ UnwoundChain Unwinder::Unwind(AddressSpaceId space, UserRegisters registers,
       chain.end = step.end;
       return chain;
     }
+    const bool is_guess = !by_table && !is_thunk && memo->code.file_is_missing;
     const Address stack_before = registers[kRsp];
     registers = *step.registers;
-    if (registers[kRip] == 0) return chain;  // the convention for the outermost frame
+    if (registers[kRip] == 0) {  // the convention for the outermost frame
+      if (is_guess) chain.end = ChainEnd::kNoTable;
+      return chain;
+    }
     // The first frame and those that a signal interrupted stand at an instruction; others stand
     // behind their call, which may be their function's last instruction.
     bool exact = is_signal_frame || enters;

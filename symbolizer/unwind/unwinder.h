@@ -25,6 +25,8 @@ struct UnwindCode {
   // Whether it is code that jumps to where a register points, and was called for that: it pushes
   // nothing, so that the address to which its caller returns is at the top of the stack.
   bool is_thunk = false;
+  // Whether its file, which may have a table, was not found: frame pointers are a guess then.
+  bool file_is_missing = false;
 };
 
 // Knows the code of processes, or of kernels.

@@ -1,9 +1,9 @@
 // Compares the callers that reports find for stacks of a recording with those of elfutils' libdwfl:
 //
-//   unwind_against_libdw RECORDING [NAME [ROOT]]
+//   unwind_against_libdw RECORDING [NAME [ROOT [SOURCE]]]
 //
-// Takes the samples with stacks of the first source that has any, of processes with this name
-// (default: all), and prints for each name how many of their chains
+// Takes the samples with stacks of SOURCE (perf, agent-1; default: the first that has any), of
+// processes with this name (default: all), and prints for each name how many of their chains
 //   same       have the same addresses to the end
 //   longer     go on where libdwfl's end: code without a table, left by its frame pointer
 //   marked     end with a mark where libdwfl's go on
@@ -112,18 +112,20 @@ void Compare(Address rip, std::vector<Address> ours, std::vector<Address> theirs
   }
 }
 
-absl::StatusOr<size_t> SourceWithStacks(const recording::Recording& recording) {
+absl::StatusOr<size_t> SourceWithStacks(const recording::Recording& recording,
+                                        const std::string& name) {
   const auto& sources = recording.info().sources;
   for (size_t source = 0; source < sources.size(); ++source) {
-    if (sources[source].stacks && sources[source].name != "vcpu") return source;
+    if (!sources[source].stacks || sources[source].name == "vcpu") continue;
+    if (name.empty() || sources[source].name == name) return source;
   }
   return NotFoundError("{}: no sample has a stack", recording.path());
 }
 
 absl::StatusOr<bool> CompareAll(const std::string& path, const std::string& name,
-                                const std::string& root) {
+                                const std::string& root, const std::string& source_name) {
   XENOSCOPE_ASSIGN_OR_RETURN(auto recording, recording::Recording::Open(path));
-  XENOSCOPE_ASSIGN_OR_RETURN(const size_t source, SourceWithStacks(recording));
+  XENOSCOPE_ASSIGN_OR_RETURN(const size_t source, SourceWithStacks(recording, source_name));
   symbolizer::SymbolSources sources = symbolizer::SourcesInRecording(path);
   sources.roots = {{symbolizer::kEveryDomain, root}};
   XENOSCOPE_ASSIGN_OR_RETURN(const auto symbols, symbolizer::LoadSymbols(sources));
@@ -181,12 +183,15 @@ absl::StatusOr<bool> CompareAll(const std::string& path, const std::string& name
 }  // namespace xenoscope
 
 int main(int argc, char** argv) {
-  if (argc < 2 || argc > 4) {
-    fmt::print(stderr, "usage: unwind_against_libdw RECORDING [NAME [ROOT]]\n");
+  if (argc < 2 || argc > 5) {
+    fmt::print(stderr, "usage: unwind_against_libdw RECORDING [NAME [ROOT [SOURCE]]]\n");
     return 2;
   }
+  const auto argument = [&](int at, const char* otherwise) {
+    return std::string(argc > at ? argv[at] : otherwise);
+  };
   const auto good =
-      xenoscope::CompareAll(argv[1], argc > 2 ? argv[2] : "", argc > 3 ? argv[3] : "/");
+      xenoscope::CompareAll(argv[1], argument(2, ""), argument(3, "/"), argument(4, ""));
   if (!good.ok()) {
     fmt::print(stderr, "unwind_against_libdw: {}\n", xenoscope::Message(good.status()));
     return 2;

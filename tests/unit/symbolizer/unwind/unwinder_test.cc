@@ -230,8 +230,9 @@ TEST(Unwinder, SaysThatTheStackWasCut) {
 class CodeWithoutTable final : public UnwindCodeSource {
  public:
   UnwindCode CodeAt(AddressSpaceId /*space*/, Address address) override {
-    return {.mapped = address >= 0x1000 && address < 0x2000};
+    return {.mapped = address >= 0x1000 && address < 0x2000, .file_is_missing = file_is_missing};
   }
+  bool file_is_missing = false;
 };
 
 class UnwinderWithoutTables : public testing::Test {
@@ -255,6 +256,14 @@ TEST_F(UnwinderWithoutTables, FramePointersAreFollowed) {
   EXPECT_EQ(chain.end, ChainEnd::kOutermost) << "its return address is 0";
   EXPECT_EQ(chain.by_frame_pointer, 2U);
   EXPECT_THAT(callers_, ElementsAre(0x1100, 0x1200));
+}
+
+// Where the file that may have a table was not found, 0 may be any value.
+TEST_F(UnwinderWithoutTables, OutermostFrameOfMissingFileIsNotKnown) {
+  code_.file_is_missing = true;
+  const auto chain = Unwind({0, 0x8018, 0x1100, 0x8028, 0}, 0x1000, 0x8008);
+  EXPECT_EQ(chain.end, ChainEnd::kNoTable);
+  EXPECT_THAT(callers_, ElementsAre(0x1100));
 }
 
 TEST_F(UnwinderWithoutTables, OtherCodeHasNoCallers) {
