@@ -141,7 +141,7 @@ void AgentProxy::OnDomainDestroyed(DomainId domain) {
 absl::Status AgentProxy::Stop(recording::SampleWriter& writer) {
   sampled_.end =
       caller_->host().read_tsc();  // the recording does not include the wait for its agent
-  const auto reply = Call({AgentCall::kStop}, caller_->request().limits.answer);
+  const auto reply = Call({AgentCall::kStop}, caller_->request().limits.stop);
   Take(reply, writer);
   if (state_.events.size() == events_.size()) {  // with the periods as they really were
     for (size_t i = 0; i < events_.size(); ++i) events_[i].period = state_.events[i].period;
@@ -178,7 +178,7 @@ absl::Status AgentProxy::Save(const recording::Writer& writer, recording::Record
 
 absl::Status AgentProxy::Close() {
   if (!caller_->IsOpen()) return absl::OkStatus();
-  const auto reply = Call({AgentCall::kClose}, caller_->request().limits.answer);
+  const auto reply = Call({AgentCall::kClose}, caller_->request().limits.stop);
   caller_->Disconnect();
   return reply.ok() ? reply->status : absl::OkStatus();
 }

@@ -497,18 +497,29 @@ void Session::GiveUp(absl::Status why) {
   if (ended_.ok()) ended_ = std::move(why);
 }
 
+bool Session::StepWhileItSends(const std::function<bool()>& done, Instant until) {
+  while (true) {
+    const uint64_t received = link_.received();
+    const Instant now = host_.now();
+    if (StepUntil(done, std::min(until, now + limits_.answer))) return true;
+    const bool is_silent = link_.received() == received;
+    if (is_silent || !ended_.ok() || host_.now() >= until || host_.is_interrupted()) return false;
+  }
+}
+
 void Session::Stop() {
-  const Instant until = host_.now() + limits_.answer;
+  const Instant until = host_.now() + limits_.stop;
   stopped_ = host_.read_tsc();
   link_.Queue(agent::Stop{});
-  if (StepUntil([this] { return account_.has_value(); }, until)) {
+  if (StepWhileItSends([this] { return account_.has_value(); }, until)) {
     // The last samples wait for an answer that comes after them.
-    StepUntil([this] { return !pending_ping_; }, until);
+    StepWhileItSends([this] { return !pending_ping_; }, until);
     if (!pending_.empty() && !pending_ping_) Ping();
-    StepUntil([this] { return !pending_ping_ || pending_.empty(); }, until);
+    StepWhileItSends([this] { return !pending_ping_ || pending_.empty(); }, until);
   }
   if (ended_.ok() && !account_) {
-    ended_ = TimeoutError("it did not stop and give its accounts", limits_.answer);
+    ended_ = TimeoutError("it did not stop and give its accounts",
+                          host_.now() >= until ? limits_.stop : limits_.answer);
   }
   lateness_ = lateness();
   Forward();

@@ -42,7 +42,10 @@ struct Limits {
   std::chrono::milliseconds hello{1000};  // time until the first answer
   // Time from the first message until the agent is ready, in all.
   std::chrono::milliseconds ready{10000};
-  std::chrono::milliseconds answer{10000};  // time to take part, and to stop with accounts
+  // Time to take part; once it is told to stop, the longest time in which it may send nothing.
+  std::chrono::milliseconds answer{10000};
+  // Time to stop, with the samples that wait in a guest that had little CPU time, and its accounts.
+  std::chrono::milliseconds stop{60000};
   // Time for an answer during sampling, after which the agent is late.
   std::chrono::milliseconds late{2000};
   std::chrono::milliseconds file{30000};   // time for one file
@@ -198,6 +201,8 @@ class Session {
   bool IsValid(recording::Sample& sample);
   // Steps until `done`, an error, `until`, or the user's wish to end. Returns whether it is done.
   bool StepUntil(const std::function<bool()>& done, Instant until);
+  // The same, and ends early if nothing came for the time of an answer.
+  bool StepWhileItSends(const std::function<bool()>& done, Instant until);
   // Returns why it is not done.
   absl::Status TimeoutError(std::string_view what, std::chrono::milliseconds limit) const;
 

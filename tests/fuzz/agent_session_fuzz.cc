@@ -303,7 +303,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     fake_time += milliseconds(50);
     session.Step();
   }
-  Within(limits.answer, [&] {
+  Within(limits.stop, [&] {
     session.Stop();
     return 0;
   });

@@ -356,18 +356,41 @@ class AgentWaitTest : public AgentSessionTest {
 };
 
 TEST_F(AgentWaitTest, MessagesDoNotExtendWait) {
-  const std::pair<const char*, std::function<std::vector<std::byte>()>> guests[] = {
-      {"silent", [] { return std::vector<std::byte>(); }},
-      {"frames of a kind that is not known", [] { return EncodeFrame(99, {}); }},
-      {"a frame, byte by byte",
-       [this] { return std::vector<std::byte>{EncodeFrame(99, {})[sent_++ % kFrameHeader]}; }},
+  struct Guest {
+    const char* what;
+    std::function<std::vector<std::byte>()> say;
+    milliseconds stop;  // while it sends, what waits in it can still come
   };
-  for (const auto& [what, say] : guests) {
+  const Guest guests[] = {
+      {"silent", [] { return std::vector<std::byte>(); }, limits_.answer},
+      {"frames of a kind that is not known", [] { return EncodeFrame(99, {}); }, limits_.stop},
+      {"a frame, byte by byte",
+       [this] { return std::vector<std::byte>{EncodeFrame(99, {})[sent_++ % kFrameHeader]}; },
+       limits_.stop},
+  };
+  for (const auto& [what, say, stop] : guests) {
     EXPECT_THAT(Waits(milliseconds(700), say),
-                ElementsAre(limits_.hello, limits_.ready, limits_.ready, limits_.answer,
-                            limits_.answer, limits_.file))
+                ElementsAre(limits_.hello, limits_.ready, limits_.ready, limits_.answer, stop,
+                            limits_.file))
         << what;
   }
+}
+
+// What waits in a guest that had little CPU time comes late, but it comes.
+TEST_F(AgentWaitTest, WaitsForWhatGuestStillSendsAfterStop) {
+  const auto session = Sampling();
+  const auto begin = time_.now;
+  bool has_stopped = false;
+  MuteTo<agent::Stop>(limits_.answer / 2, [&] {
+    if (Since(begin) < limits_.answer * 2) return EncodeFrame(99, {});
+    if (std::exchange(has_stopped, true)) return std::vector<std::byte>();
+    guest_.is_mute = nullptr;
+    return Encode(agent::Account{recording::ToJson({}), true});
+  });
+  session->Stop();
+  EXPECT_TRUE(session->status().ok()) << session->status();
+  EXPECT_GE(Since(begin), limits_.answer * 2);
+  EXPECT_LT(Since(begin), limits_.stop);
 }
 
 TEST_F(AgentWaitTest, SignalEndsEachWait) {
