@@ -49,6 +49,11 @@ class Resolver {
   virtual FunctionId ResolveInProcess(DomainId domain, AddressSpaceId /*space*/, Address address) {
     return Resolve(domain, Mode::kUser, address);
   }
+  // Returns what stands for code of a guest that this domain runs itself, whose symbols are not
+  // those of the domain.
+  virtual FunctionId ResolveNested(DomainId domain, Mode mode, Address address) {
+    return Resolve(domain, mode, address);
+  }
   virtual const Function& Describe(FunctionId id) const = 0;
   // Returns where the function of this name begins; nothing where no symbols have it. O(functions).
   virtual std::optional<Address> AddressOf(DomainId /*domain*/, Mode /*mode*/,

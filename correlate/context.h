@@ -31,7 +31,7 @@ inline constexpr size_t kContextKinds = 9;
 
 struct Context {
   ContextKind kind = ContextKind::kUntraced;
-  bool nested = false;  // kExit: of a nested guest
+  bool nested = false;  // kGuest, kTransition, kExit: of a nested guest
   uint32_t reason = 0;  // kExit: the vendor's exit reason
   // kExit: what the handler recorded, if PlacingOptions::by_subreason.
   ExitKind exit_kind = ExitKind::kNoHandler;
@@ -56,7 +56,7 @@ struct Context {
 [[nodiscard]] constexpr Context ContextOf(SegmentKind kind, bool nested, uint32_t reason) {
   switch (kind) {
     case SegmentKind::kGuest:
-      return {ContextKind::kGuest};
+      return {ContextKind::kGuest, nested};
     case SegmentKind::kExit:
       return {ContextKind::kExit, nested, reason};
     case SegmentKind::kResume:

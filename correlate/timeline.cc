@@ -140,8 +140,10 @@ void Timeline::OpenSegment(VcpuTrack& vcpu, SegmentKind kind, Tsc at) {
 
 // Reports the segment that ends at `at`, if it has a length or is an exit that must be counted.
 inline void Timeline::CloseSegment(VcpuTrack& vcpu, Tsc at, bool completed) {
-  (vcpu.segment == SegmentKind::kGuest ? vcpu.in_guest : vcpu.in_hypervisor) +=
-      at - vcpu.segment_since;
+  const Cycles length = at - vcpu.segment_since;
+  const bool in_guest = vcpu.segment == SegmentKind::kGuest;
+  (in_guest ? vcpu.in_guest : vcpu.in_hypervisor) += length;
+  if (in_guest && vcpu.guest_nested) vcpu.in_nested_guest += length;
   if (segments_) ReportSegment(vcpu, at, completed);
 }
 
@@ -154,6 +156,7 @@ void Timeline::ReportSegment(VcpuTrack& vcpu, Tsc at, bool completed) {
   segment.kind = vcpu.segment;
   segment.timeslice_id = vcpu.timeslice_id;
   segment.timeslice_begin = vcpu.since;
+  if (vcpu.segment == SegmentKind::kGuest) segment.nested = vcpu.guest_nested;
   if (vcpu.segment == SegmentKind::kExit) {
     segment.nested = vcpu.exit_nested;
     segment.completed = completed;
@@ -328,11 +331,14 @@ void Timeline::OnVmexit(const Record& record) {
   }
   if (vcpu->kind != VcpuKind::kHvm) {
     vcpu->kind = VcpuKind::kHvm;
-    if (vcpu->segment == SegmentKind::kUndivided) vcpu->segment = SegmentKind::kGuest;
+    if (vcpu->segment == SegmentKind::kUndivided) vcpu->segment = SegmentKind::kResume;
   }
   if (vcpu->exit_open) ++faults_.exits_without_entry;
   // A vCPU that leaves the guest without having been seen to enter it was in the guest.
-  if (vcpu->segment == SegmentKind::kResume) vcpu->segment = SegmentKind::kGuest;
+  if (vcpu->segment == SegmentKind::kResume) {
+    vcpu->segment = SegmentKind::kGuest;
+    vcpu->guest_nested = trace::IsNested(record.id);
+  }
   CloseSegment(*vcpu, record.tsc, false);
   CloseArc(*vcpu, record.tsc, false);
   vcpu->exit_open = true;
@@ -360,6 +366,7 @@ void Timeline::OnVmentry(const Record& record) {
   CloseArc(*vcpu, record.tsc, true);
   vcpu->exit_open = false;
   OpenSegment(*vcpu, SegmentKind::kGuest, record.tsc);
+  vcpu->guest_nested = trace::IsNested(record.id);
   if (vcpu->entry_awaited) [[unlikely]] {
     vcpu->entry_awaited = false;
     observer_->OnEntry(*vcpu, record.tsc);
@@ -448,7 +455,9 @@ void Timeline::OnPcpuEnd(const Item& item) {
 
 void Timeline::StartCounting() {
   faults_ = {};
-  for (const auto& vcpu : vcpus_) vcpu->in_guest = vcpu->in_hypervisor = 0;
+  for (const auto& vcpu : vcpus_) {
+    vcpu->in_guest = vcpu->in_nested_guest = vcpu->in_hypervisor = 0;
+  }
   first_loss_.reset();
   counting_since_ = now_;
 }
@@ -511,7 +520,8 @@ void Timeline::SaveState(StateSnapshot& out, Tsc since) const {
               vcpu->exit_tsc, vcpu->exit);
     }
     if (vcpu->state == TimelineState::kRunning && vcpu->kind == VcpuKind::kHvm) {
-      out.Add(vcpu->segment, vcpu->segment_since);
+      out.Add(vcpu->segment, vcpu->segment_since,
+              vcpu->segment == SegmentKind::kGuest && vcpu->guest_nested);
     }
   }
   for (size_t pcpu = 0; pcpu < pcpus_.size(); ++pcpu) {

@@ -81,7 +81,7 @@ struct Segment {
   PcpuId pcpu;
   TscRange range;
   SegmentKind kind = SegmentKind::kUndivided;
-  bool nested = false;        // the exit was of a nested guest
+  bool nested = false;        // kGuest, kExit: of a nested guest
   bool completed = false;     // kExit: VMENTRY followed
   bool first = false;         // kExit: the segment starts with the VMEXIT
   uint32_t reason = 0;        // kExit: the vendor's exit reason
@@ -164,9 +164,11 @@ struct VcpuTrack {
   // The open segment, while running.
   SegmentKind segment = SegmentKind::kUndivided;
   Tsc segment_since;
+  bool guest_nested = false;  // kGuest: it runs a nested guest
   // The time in its guest, and the other running time, in segments that have ended since counting
   // began.
   Cycles in_guest = 0;
+  Cycles in_nested_guest = 0;  // of in_guest
   Cycles in_hypervisor = 0;
   // Asks for OnEntry at the next VMENTRY: there are many of them, and few that matter.
   void AwaitEntry() const { entry_awaited = true; }

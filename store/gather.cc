@@ -55,6 +55,8 @@ class NamedSums {
       std::string exit;
       if (context.kind == ContextKind::kExit) {
         exit = trace::ExitName(vendor_, context.nested, context.reason);
+      } else if (context.nested) {
+        exit = ContextKey::kNested;
       }
       contexts_.push_back(
           dictionary.contexts.Intern({context.kind, std::move(exit), stratum.has_both_modes}));

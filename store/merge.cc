@@ -115,7 +115,11 @@ VcpuRef Merger::RefOf(VcpuNumber vcpu) {
 Context Merger::ContextOf(ContextNumber number) {
   const ContextKey& key = dictionary_->contexts[number];
   Context context{key.kind};
-  if (key.kind == ContextKind::kExit) context.reason = exits_.Intern(key.exit);
+  if (key.kind == ContextKind::kExit) {
+    context.reason = exits_.Intern(key.exit);
+  } else {
+    context.nested = key.exit == ContextKey::kNested;
+  }
   return context;
 }
 
@@ -193,9 +197,12 @@ Part& Merger::DomainPartOf(VcpuNumber vcpu, uint32_t stratum) {
   return sums_.domains.parts[sums_.domains.PartOf(domain, stratum)];
 }
 
-void Merger::LinkToGuest(VcpuNumber vcpu, uint32_t transition) {
+void Merger::LinkToGuest(VcpuNumber vcpu, ContextNumber context, uint32_t transition) {
   const std::vector<ContextKey>& contexts = dictionary_->contexts.all();
-  const auto guest = std::ranges::find(contexts, ContextKind::kGuest, &ContextKey::kind);
+  const std::string& exit = contexts[context.value].exit;
+  const auto guest = std::ranges::find_if(contexts, [&exit](const ContextKey& key) {
+    return key.kind == ContextKind::kGuest && key.exit == exit;
+  });
   if (guest == contexts.end()) return;
   const uint32_t number = StratumOf(vcpu, {static_cast<uint32_t>(guest - contexts.begin())});
   sums_.strata.all[transition].guest = number;
@@ -212,7 +219,7 @@ void Merger::AddStrata(const std::vector<StratumSums>& strata) {
     stratum.totals.clusters += more.totals.clusters;
     sums_.samples += more.totals.n;
     const ContextKind kind = stratum.context.kind;
-    if (kind == ContextKind::kTransition) LinkToGuest(more.vcpu, number);
+    if (kind == ContextKind::kTransition) LinkToGuest(more.vcpu, more.context, number);
     if (!correlate::IsTraced(kind) || more.totals.n == 0) continue;
     DomainPartOf(more.vcpu, number).sums += WholeStratum(more.totals);
     if (!exact_) continue;

@@ -78,8 +78,8 @@ class Merger {
   // Returns what the domain has of the stratum.
   correlate::Part& DomainPartOf(VcpuNumber vcpu, uint32_t stratum);
 
-  // Tells the vCPU's stratum of transitions which one is that of its guest's time.
-  void LinkToGuest(VcpuNumber vcpu, uint32_t transition);
+  // Sets, in the vCPU's stratum of transitions in the context, the stratum of its guest's time.
+  void LinkToGuest(VcpuNumber vcpu, ContextNumber context, uint32_t transition);
   void AddStrata(const std::vector<StratumSums>& strata);
   void AddVcpus(const SliceSums& sums);
   void AddParts(const SliceSums& sums);

@@ -32,8 +32,11 @@ struct VcpuKey {
 
 // What a stratum of a vCPU is of (docs/method.md, section 4.1).
 struct ContextKey {
+  // kGuest and kTransition of a nested guest have this as their exit.
+  static constexpr std::string_view kNested = "nested";
+
   correlate::ContextKind kind = correlate::ContextKind::kUntraced;
-  std::string exit;             // kExit: "VMEXIT_CPUID"; else empty
+  std::string exit;             // kExit: "VMEXIT_CPUID"; else empty, or kNested
   bool has_both_modes = false;  // Stratum::has_both_modes
 
   bool operator==(const ContextKey&) const = default;

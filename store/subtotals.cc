@@ -29,9 +29,9 @@ bool Contains(std::span<const Dimension> by, Dimension dimension) {
   return std::ranges::find(by, dimension) != by.end();
 }
 
-// What a row is of: host, domain, vCPU, mode, kind and reason of the exit, image, function.
-using RowName = std::tuple<std::string, uint16_t, uint32_t, Mode, correlate::ContextKind, uint32_t,
-                           std::string, std::string>;
+// What a row is of: host, domain, vCPU, mode, exit, image, function.
+using RowName =
+    std::tuple<std::string, uint16_t, uint32_t, Mode, correlate::Context, std::string, std::string>;
 
 // Returns the name with these columns alone.
 RowName NameOf(const ProfileRow& row, std::span<const Dimension> by) {
@@ -41,11 +41,10 @@ RowName NameOf(const ProfileRow& row, std::span<const Dimension> by) {
   if (Contains(by, Dimension::kVcpu)) std::get<2>(name) = row.vcpu.value;
   if (Contains(by, Dimension::kMode)) std::get<3>(name) = row.mode;
   if (Contains(by, Dimension::kExit)) {
-    std::get<4>(name) = row.exit.kind;
-    std::get<5>(name) = row.exit.reason;
+    std::get<4>(name) = {row.exit.kind, row.exit.nested, row.exit.reason};
   }
-  if (Contains(by, Dimension::kImage)) std::get<6>(name) = row.image;
-  if (Contains(by, Dimension::kFunction)) std::get<7>(name) = row.function;
+  if (Contains(by, Dimension::kImage)) std::get<5>(name) = row.image;
+  if (Contains(by, Dimension::kFunction)) std::get<6>(name) = row.function;
   return name;
 }
 

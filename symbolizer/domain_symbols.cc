@@ -185,6 +185,11 @@ FunctionId DomainSymbols::ResolveInProcess(DomainId domain, AddressSpaceId space
   return Intern(function.image, function.name, function.unresolved);
 }
 
+FunctionId DomainSymbols::ResolveNested(DomainId domain, Mode /*mode*/, Address /*address*/) {
+  return Intern("[nested guest]", "[no symbols]",
+                fmt::format("it is code of a guest that d{} runs itself", domain.value));
+}
+
 DomainSymbols::Space& DomainSymbols::SpaceOf(DomainId domain, Mode mode) {
   Space& own = spaces_[SpaceKey(domain, mode)];
   if (!own.images.empty()) return own;

@@ -23,6 +23,7 @@ std::unique_ptr<Analysis> MakeAffinity();
 std::unique_ptr<Analysis> MakeExits();
 // A part of MakeExits, which costs less: no group of device accesses or of guest addresses.
 std::unique_ptr<Analysis> MakeExitReasons();
+std::unique_ptr<Analysis> MakeGuestLevels();
 std::unique_ptr<Analysis> MakeGuestInterrupts();
 std::unique_ptr<Analysis> MakeGuestCr3();
 std::unique_ptr<Analysis> MakeDeviceEmulation();
@@ -42,6 +43,7 @@ inline std::vector<std::unique_ptr<Analysis>> AllAnalyses() {
   all.push_back(MakeAffinity());
   all.push_back(MakeScheduler());
   all.push_back(MakeExits());
+  all.push_back(MakeGuestLevels());
   all.push_back(MakeGuestInterrupts());
   all.push_back(MakeGuestCr3());
   all.push_back(MakeDeviceEmulation());

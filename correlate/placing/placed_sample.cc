@@ -1,5 +1,7 @@
 #include "correlate/placing/placed_sample.h"
 
+#include <algorithm>
+
 namespace xenoscope::correlate {
 
 const char* ToString(Placement placement) {
@@ -44,6 +46,11 @@ FunctionId FunctionOf(const PlacedSample& placed, Resolver& resolver) {
   if (placed.function) return *placed.function;
   const recording::Sample& sample = *placed.sample;
   const DomainId domain = placed.vcpu.domain;
+  const bool is_nested =
+      !placed.places.empty() && std::ranges::all_of(placed.places, [](const Place& place) {
+        return place.context.kind == ContextKind::kGuest && place.context.nested;
+      });
+  if (is_nested) return resolver.ResolveNested(domain, placed.mode(), placed.address);
   if (placed.mode() == Mode::kUser && sample.space.value != 0) {
     return resolver.ResolveInProcess(domain, sample.space, placed.address);
   }

@@ -362,10 +362,10 @@ std::optional<TimelineInterval> RecentTimeline::OpenInterval(const VcpuTrack& tr
   if (track.state != TimelineState::kRunning) return std::nullopt;
   open.range.begin = track.segment_since;
   if (track.index < vcpus_.size()) open.range = vcpus_[track.index].WithoutSwitch(open.range);
-  open.context = track.index < vcpus_.size()
-                     ? ContextIn(vcpus_[track.index], track.segment, track.exit_nested,
-                                 track.exit_reason, track.exit)
-                     : ContextOf(track.segment, track.exit_nested, track.exit_reason);
+  const bool nested = track.segment == SegmentKind::kGuest ? track.guest_nested : track.exit_nested;
+  open.context = track.index < vcpus_.size() ? ContextIn(vcpus_[track.index], track.segment, nested,
+                                                         track.exit_reason, track.exit)
+                                             : ContextOf(track.segment, nested, track.exit_reason);
   return open;
 }
 

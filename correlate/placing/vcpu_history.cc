@@ -67,7 +67,7 @@ void VcpuHistory::DropBefore(Tsc t) {
 }
 
 Context GuestBefore(const ExitMark& exit) {
-  Context context{ContextKind::kGuest};
+  Context context{ContextKind::kGuest, exit.context.nested};
   context.waiting = exit.context.waiting;
   context.wakeup = exit.context.wakeup;
   context.thread = exit.context.thread;

@@ -68,29 +68,6 @@ enum class FunctionField : protozero::pbf_tag_type {
 template <typename Field>
 using Message = protozero::pbf_builder<Field>;
 
-std::string_view StateName(ContextKind kind) {
-  switch (kind) {
-    case ContextKind::kRunning:
-      return "running";
-    case ContextKind::kGuest:
-      return "guest";
-    case ContextKind::kExit:
-      return "exit";
-    case ContextKind::kResume:
-      return "resume";
-    case ContextKind::kTransition:
-      return "transition";
-    case ContextKind::kSwitch:
-    case ContextKind::kUnsampledSwitch:
-      return "context-switch";
-    case ContextKind::kLost:
-      return "lost";
-    case ContextKind::kUntraced:
-      break;
-  }
-  return "untraced";
-}
-
 class PprofWriter {
  public:
   PprofWriter(const ProfileReport& report, const ProfileSelection& selection,
@@ -249,9 +226,11 @@ class PprofWriter {
         case Dimension::kImage:
           break;  // the locations have these
         case Dimension::kExit:
-          PutLabel(sample, "state", StateName(row.exit.kind));
           if (row.exit.kind == ContextKind::kExit) {
+            PutLabel(sample, "state", "exit");
             PutLabel(sample, "exit", ContextName(report_, row.exit));
+          } else {
+            PutLabel(sample, "state", ContextName(report_, row.exit));
           }
           break;
         case Dimension::kProcess:

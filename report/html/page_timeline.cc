@@ -169,12 +169,11 @@ void PageTimeline::Keep(IntervalTrack& track, uint32_t code, TrackPart part, uin
 
 uint32_t PageTimeline::KindOf(const Segment& segment) {
   const bool is_exit = segment.kind == SegmentKind::kExit;
-  const std::array<uint32_t, 3> key{static_cast<uint32_t>(segment.kind),
-                                    is_exit && segment.nested ? 1U : 0U,
+  const std::array<uint32_t, 3> key{static_cast<uint32_t>(segment.kind), segment.nested ? 1U : 0U,
                                     is_exit ? segment.reason : 0};
   const auto found = segment_kinds_.find(key);
   if (found != segment_kinds_.end()) return found->second;
-  std::string name = "guest";
+  std::string name = segment.nested ? "nested guest" : "guest";
   if (is_exit) name = trace::ExitName(report_.vendor, segment.nested, segment.reason);
   if (segment.kind == SegmentKind::kResume) name = "resume";
   return segment_kinds_[key] = segment_names_.Intern(name);

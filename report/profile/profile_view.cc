@@ -323,11 +323,11 @@ std::string ContextName(const ProfileReport& report, Context context) {
     case ContextKind::kRunning:
       return "running";
     case ContextKind::kGuest:
-      return "guest";
+      return context.nested ? "nested guest" : "guest";
     case ContextKind::kResume:
       return "resume";
     case ContextKind::kTransition:
-      return "transition";
+      return context.nested ? "nested transition" : "transition";
     case ContextKind::kSwitch:
     case ContextKind::kUnsampledSwitch:
       return "context-switch";

@@ -28,6 +28,7 @@ inline constexpr uint32_t kCreditReset = IdOf(trace::Event::kCsched2CreditReset)
 
 inline constexpr uint32_t kVmentry = IdOf(trace::Event::kHvmVmentry);
 inline constexpr uint32_t kVmexit = IdOf(trace::Event::kHvmVmexit) | k64Bit;
+inline constexpr uint32_t kNestedVmentry = kVmentry | kNested;
 inline constexpr uint32_t kNestedVmexit = kVmexit | kNested;
 inline constexpr uint32_t kPfXen = IdOf(trace::Event::kHvmPfXen) | k64Bit;
 inline constexpr uint32_t kInjVirq = IdOf(trace::Event::kHvmInjVirq);

@@ -95,7 +95,7 @@ class Lines : public PlacingObserver {
       case ContextKind::kRunning:
         return "running";
       case ContextKind::kGuest:
-        return "guest";
+        return context.nested ? "nested guest" : "guest";
       case ContextKind::kExit:
         return fmt::format("exit {:x}", context.reason);
       case ContextKind::kResume:
@@ -176,6 +176,21 @@ TEST(Placing, MatchesNmiExitAndRepairsAddress) {
   EXPECT_THAT(lines.lines, ElementsAre("d1v0 user 0x1100 twin: guest 1.00"));
   EXPECT_EQ(counts.repaired, 1U);
   EXPECT_EQ(counts.nmi_exits, 1U);
+}
+
+// The guest enters its own guest at 26: the NMI exit is that one's.
+TEST(Placing, NestedGuestIsAContextOfItsOwn) {
+  TraceBuilder trace;
+  trace.Window(
+      0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 12, {}),
+          Rec(kVmexit64, 20, {kVmexitCpuid, 0x1000, 0}), Rec(kVmentry | trace::kNested, 26, {}),
+          Rec(kVmexit64 | trace::kNested, 30, {kSvmExitNmi, 0x1100, 0}), Rec(kHvmNmi, {}),
+          Rec(kVmentry | trace::kNested, 32, {}), Rec(kRunningToBlocked, 60, {kD1V0})});
+  const Lines lines = Place(trace, {Bracketed(1, Mode::kUser, 0x1002, 15, 50)});
+  EXPECT_THAT(lines.lines, ElementsAre("d1v0 user 0x1100 twin: nested guest 1.00"));
+  EXPECT_THAT(lines.traced(),
+              UnorderedElementsAre("d1v0 resume 2", "d1v0 guest 8", "d1v0 nested guest 32",
+                                   "d1v0 exit 72 6", "d1v0 exit 61 2"));
 }
 
 TEST(Placing, GuestSamplesDoNotMatchNmiExits) {

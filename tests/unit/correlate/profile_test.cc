@@ -44,6 +44,9 @@ class Thousands : public Resolver {
     }
     return {id};
   }
+  FunctionId ResolveNested(DomainId domain, Mode mode, Address /*address*/) override {
+    return Resolve(domain, mode, 8000);
+  }
   const Function& Describe(FunctionId id) const override { return functions_[id.value]; }
   std::vector<Frame> Inlined(DomainId, Mode, Address) override { return {}; }
 
@@ -93,6 +96,21 @@ TEST_F(ProfileTest, SharesAreOfTracedTime) {
   EXPECT_THAT(Lines(result), UnorderedElementsAre("d1 f1 3.00 0.750 3000", "d2 f1 2.00 0.125 500",
                                                   "d2 f2 2.00 0.125 500"));
   EXPECT_EQ(result.cycles, 4000);
+}
+
+// What a guest's own guest runs has none of the guest's functions; each level has its own time.
+TEST_F(ProfileTest, NestedGuestsHaveTimeAndFunctionsOfTheirOwn) {
+  constexpr Context kNested{ContextKind::kGuest, true};
+  Profile profile({{Dimension::kFunction, Dimension::kExit}, true, 0}, resolver_);
+  profile.OnTraced(kD1, kGuest, {3000});
+  profile.OnTraced(kD1, kNested, {1000});
+  Add(profile, kD1, 1000, {{kGuest, {}, 1}}, Mode::kKernel);
+  Add(profile, kD1, 1000, {{kNested, {}, 1}}, Mode::kKernel);
+  // It is not known which of them it was in.
+  Add(profile, kD1, 2000, {{kGuest, {}, 0.5}, {kNested, {}, 0.5}}, Mode::kKernel);
+  EXPECT_THAT(Lines(Finish(profile)),
+              UnorderedElementsAre("d0 f1 1.00 0.500 2000", "d0 f8 1.00 0.167 667",
+                                   "d0 f2 0.50 0.250 1000", "d0 f2 0.50 0.083 333"));
 }
 
 // Rows and domains have the same samples also where no stratum says of which domain they are.

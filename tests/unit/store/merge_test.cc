@@ -1,6 +1,7 @@
 // What a store returns of slices is what one recording of all of them would say.
 #include "store/merge.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -71,7 +72,8 @@ std::map<Key, ProfileRow> ByKey(const std::vector<ProfileRow>& rows, DomainName 
   for (const ProfileRow& row : rows) {
     const bool is_exit = row.exit.kind == correlate::ContextKind::kExit;
     by_key[{domain(row.domain), row.vcpu.value, row.mode,
-            is_exit ? exit(row.exit.reason) : std::to_string(static_cast<int>(row.exit.kind)),
+            is_exit ? exit(row.exit.reason)
+                    : fmt::format("{}{}", static_cast<int>(row.exit.kind), row.exit.nested),
             row.image, row.function}] = row;
   }
   return by_key;

@@ -82,9 +82,12 @@ class SimulatedHost {
 
   double Uniform() { return std::uniform_real_distribution<double>(0, 1)(random_); }
 
+  static constexpr size_t kNestedGuest = kContexts - 1;
+  static constexpr bool IsGuest(size_t context) { return context == 0 || context == kNestedGuest; }
   static correlate::Context ContextOf(size_t number) {
     using correlate::ContextKind;
     if (number == 0) return {ContextKind::kGuest};
+    if (number == kNestedGuest) return {ContextKind::kGuest, true};
     return {ContextKind::kExit, false, static_cast<uint32_t>(100 + number)};
   }
 
@@ -93,9 +96,9 @@ class SimulatedHost {
     const VcpuRef vcpu{{static_cast<uint16_t>(number / 2)}, {number % 2}};
     if (traced) {
       for (size_t context = 0; context < kContexts; ++context) {
-        observer.OnTraced(
-            vcpu, ContextOf(context),
-            {static_cast<Cycles>(kParts.at(context) * kTimeslice), context == 0 ? 10U : 0U, 2000});
+        observer.OnTraced(vcpu, ContextOf(context),
+                          {static_cast<Cycles>(kParts.at(context) * kTimeslice),
+                           IsGuest(context) ? 10U : 0U, 2000});
       }
     }
     ++cluster_;
@@ -110,7 +113,7 @@ class SimulatedHost {
       recording::Sample sample;
       sample.vcpu = vcpu;
       sample.address = function;
-      sample.mode = context == 0 ? Mode::kKernel : Mode::kXen;
+      sample.mode = IsGuest(context) ? Mode::kKernel : Mode::kXen;
       const std::array<correlate::Place, 1> untraced = {{{{}, {}, 1, 1}}};
       const std::array<correlate::Place, 1> place = {{{ContextOf(context), {}, 1, 1}}};
       correlate::PlacedSample placed;

@@ -125,6 +125,9 @@ TEST(DomainSymbols, ReportsReasonWithoutFunction) {
     EXPECT_EQ(At(symbols, c.domain, c.mode, c.address), c.name);
     EXPECT_THAT(Why(symbols, c.domain, c.mode, c.address), HasSubstr(c.reason));
   }
+  const FunctionId nested = symbols.ResolveNested(kD1, Mode::kKernel, 0xffffffff81000000);
+  EXPECT_EQ(symbols.Describe(nested).image, "[nested guest]");
+  EXPECT_EQ(symbols.Describe(nested).unresolved, "it is code of a guest that d1 runs itself");
   // There is one function for each reason, not for each address.
   EXPECT_EQ(symbols.Resolve(kD2, Mode::kUser, 0x1000), symbols.Resolve(kD2, Mode::kUser, 0x2000));
 }

@@ -448,6 +448,9 @@ TEST(ProfileJson, KeepsItsKeys) {
   EXPECT_EQ(json["rows"][0].dump(),
             R"({"exit":"nested VMEXIT_CPUID","samples":60.0,"share":0.6,"low":0.3,"high":1.2,)"
             R"("cycles":600000000})");
+  EXPECT_EQ(ContextName(report, {ContextKind::kGuest, true}), "nested guest");
+  EXPECT_EQ(ContextName(report, {ContextKind::kTransition, true}), "nested transition");
+  EXPECT_EQ(ContextName(report, {ContextKind::kGuest}), "guest");
 }
 
 TEST(Dimensions, HaveTheNamesOfTheCommandLine) {
