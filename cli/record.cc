@@ -142,8 +142,10 @@ void WarnOfFullDisk(const sampler::RecordResult& result) {
 }
 
 // Warns where dom0 got no pCPU when buffers were to be drained. A poll of vCPUs comes at random
-// times, and a guest drains its own.
+// times, and a guest drains its own. Without Xen nothing of the advice applies, and samples have
+// times of their own.
 void WarnOfLateDrains(const RecordRequest& request, const sampler::RecordResult& result) {
+  if (result.info.xen.version.empty()) return;
   for (const recording::SourceInfo& source : result.info.sources) {
     constexpr uint64_t kMinDrains = 10;
     if (source.name != "xenoprof" && source.name != "perf") continue;
