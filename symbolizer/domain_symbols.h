@@ -76,8 +76,9 @@ class DomainSymbols : public Resolver {
   // O(images log symbols).
   FunctionId Resolve(DomainId domain, Mode mode, Address address) override;
   // Returns the function by the process's maps, if processes() has them.
-  FunctionId ResolveNested(DomainId domain, Mode mode, Address address) override;
   FunctionId ResolveInProcess(DomainId domain, AddressSpaceId space, Address address) override;
+  // There is one function for each domain: nobody has the symbols of its guests.
+  FunctionId ResolveNested(DomainId domain, Mode mode, Address address) override;
   ProcessImages& processes() { return processes_; }
   [[nodiscard]] const Function& Describe(FunctionId id) const override {
     return functions_[id.value];

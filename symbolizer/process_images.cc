@@ -21,9 +21,11 @@ constexpr const char* kVdso = "[vdso]";
 // Start of the 64-bit vDSO's range; a 32-bit process has another vDSO, below it.
 constexpr Address kFirst64BitAddress = Address{1} << 32;
 
+// Returns whether it is the path of a file: "[vdso]" and "//anon" are names.
+bool IsPath(std::string_view path) { return path.starts_with('/') && !path.starts_with("//"); }
+
 std::string NameOfFile(const std::string& path) {
-  // "[vdso]" and "//anon" are names, not files.
-  if (path.empty() || path.front() != '/' || path.starts_with("//")) return path;
+  if (!IsPath(path)) return path;
   return std::filesystem::path(path).filename().string();
 }
 
@@ -174,19 +176,19 @@ std::optional<CodeLocation> ProcessImages::LocationOf(AddressSpaceId space, Addr
 UnwindCode ProcessImages::UnwindCodeAt(AddressSpaceId space, Address address) {
   const Position position = PositionOf(space, address);
   if (position.file == nullptr) return {};
-  const std::string& path = position.file->path;
-  // JIT compilers map their code from memory without a file, or from a memfd.
-  const bool is_file =
-      path.starts_with('/') && !path.starts_with("//") && !path.starts_with("/memfd:");
-  if (!position.address)
-    return {.mapped = true, .file_is_missing = is_file && !position.file->image};
+  if (!position.address) {
+    const File& file = *position.file;
+    // JIT compilers map their code from memory without a file, or from a memfd.
+    const bool is_file = IsPath(file.path) && !file.path.starts_with("/memfd:");
+    return {.mapped = true, .file_is_missing = is_file && !file.image};
+  }
   return {true, position.file->image->unwind_table(), *position.address};
 }
 
 void ProcessImages::Read(File& file) const {
   file.read = true;
   if (file.path.empty() && !file.build_id.empty()) return ReadByBuildId(file);
-  if (file.path.empty() || file.path.front() != '/' || file.path.starts_with("//")) {
+  if (!IsPath(file.path)) {
     file.why_not = fmt::format(
         "{} is memory without a file{}", file.path,
         file.path == kVdso ? ", and the recording does not contain it"
