@@ -88,7 +88,7 @@ Key WithoutLine(Key key, uint64_t rest) {
   return key;
 }
 
-// RowSums the rows up by the keys that `fold` makes of theirs.
+// Sums the rows up by the keys that `fold` makes of theirs.
 template <typename F>
 Rows Folded(const Rows& rows, F fold) {
   Rows folded;
@@ -96,22 +96,37 @@ Rows Folded(const Rows& rows, F fold) {
   return folded;
 }
 
-// The stacks by the names of their functions, outermost first. Stacks with equal names are merged.
+// The stacks by the names of their functions and their modes, outermost first. Stacks with equal
+// names are merged.
 class NamedStacks {
  public:
   uint64_t Intern(std::vector<uint64_t> names_and_modes) {
-    return index_.try_emplace(std::move(names_and_modes), index_.size()).first->second;
+    const auto [at, is_new] = index_.try_emplace(std::move(names_and_modes), index_.size());
+    if (is_new) stacks_.push_back(&at->first);
+    return at->second;
   }
-  ordered_json ToJson() const {
-    std::vector<const std::vector<uint64_t>*> stacks(index_.size());
-    for (const auto& [names, number] : index_) stacks[number] = &names;
-    ordered_json json = ordered_json::array();
-    for (const auto* names : stacks) json.push_back(*names);
-    return json;
+  [[nodiscard]] const std::vector<uint64_t>& at(uint64_t number) const {
+    return *stacks_.at(number);
   }
 
  private:
   std::map<std::vector<uint64_t>, uint64_t> index_;
+  std::vector<const std::vector<uint64_t>*> stacks_;  // by number
+};
+
+// Numbers anew, from 0 on, what is asked for.
+class Renumbering {
+ public:
+  uint64_t operator()(uint64_t old) {
+    const auto [at, is_new] = numbers_.try_emplace(old, all_.size());
+    if (is_new) all_.push_back(old);
+    return at->second;
+  }
+  [[nodiscard]] const std::vector<uint64_t>& all() const { return all_; }
+
+ private:
+  absl::flat_hash_map<uint64_t, uint64_t> numbers_;
+  std::vector<uint64_t> all_;  // by new number
 };
 
 // Gives each row its samples over time: its part of those with its vCPU, mode, exit and function.
@@ -150,81 +165,115 @@ class RowTimes {
   absl::flat_hash_map<PageOverTime::Key, double> samples_;
 };
 
-// Returns the page's flame graph with at most `max` rows that are not folded.
-absl::StatusOr<ordered_json> FlameOf(const ProfileReport& report,
-                                     const correlate::ProfileResult& flame,
-                                     const PageOverTime* over_time, Tsc zero, size_t max) {
-  StringInterner texts;
-  NamedStacks stacks;
+// All rows of a profile by PageColumns.
+class FlameRows {
+ public:
+  FlameRows(const ProfileReport& report, const correlate::ProfileResult& flame,
+            const PageOverTime* over_time);
+  // Returns the page's flame graph with at most `max` rows that are not folded, and with the texts
+  // and stacks that its rows have.
+  [[nodiscard]] absl::StatusOr<ordered_json> ToJson(Tsc zero, size_t max) const;
+
+ private:
+  // Returns the rows, of which those beyond the `max` largest of each kind are folded.
+  [[nodiscard]] Rows Kept(size_t max) const;
+
+  const PageOverTime* over_time_;
+  std::vector<Dimension> columns_;
+  StringInterner texts_;
+  NamedStacks stacks_;
+  Rows rows_;
+  uint64_t rest_ = 0;                        // the text kRest
+  std::map<uint64_t, uint64_t> rest_stack_;  // by the text of its mode
+};
+
+FlameRows::FlameRows(const ProfileReport& report, const correlate::ProfileResult& flame,
+                     const PageOverTime* over_time)
+    : over_time_(over_time), columns_(PageColumns(report.by)) {
   std::vector<uint64_t> stack_of;
   for (const correlate::Stack& stack : flame.stacks) {
     std::vector<uint64_t> names;
     const correlate::Stack outermost_first(stack.rbegin(), stack.rend());
     for (const correlate::StackFrame& frame : outermost_first) {
       names.push_back(
-          texts.Intern(Printable(FrameName(report, flame.inlined, flame.exits, frame))));
+          texts_.Intern(Printable(FrameName(report, flame.inlined, flame.exits, frame))));
       names.push_back(static_cast<uint64_t>(frame.mode) | static_cast<uint64_t>(frame.kind)
                                                               << kFrameKindShift);
     }
-    stack_of.push_back(stacks.Intern(std::move(names)));
+    stack_of.push_back(stacks_.Intern(std::move(names)));
   }
   const RowTimes times(report, flame, over_time);
-  const std::vector<Dimension> columns = PageColumns(report.by);
-  Rows rows;
   for (const ProfileRow& row : flame.rows) {
     Key key;
-    key.reserve(columns.size());
-    for (const Dimension column : columns) {
+    key.reserve(columns_.size());
+    for (const Dimension column : columns_) {
       key.push_back(column == Dimension::kStack
                         ? stack_of.at(row.stack)
-                        : texts.Intern(Printable(DimensionText(report, row, column))));
+                        : texts_.Intern(Printable(DimensionText(report, row, column))));
     }
-    RowSums& sums = rows[key];
+    RowSums& sums = rows_[key];
     sums.Add({row.samples, row.cycles, row.share, row.variance});
     times.AddTo(row, sums.over_time);
   }
-  const uint64_t rest = texts.Intern(kRest);
-  std::map<uint64_t, uint64_t> rest_stack;  // by the text of its mode
+  rest_ = texts_.Intern(kRest);
   for (const Mode mode : {Mode::kUser, Mode::kKernel, Mode::kXen}) {
-    rest_stack[texts.Intern(ToString(mode))] = stacks.Intern({rest, static_cast<uint64_t>(mode)});
+    rest_stack_[texts_.Intern(ToString(mode))] =
+        stacks_.Intern({rest_, static_cast<uint64_t>(mode)});
   }
-  const auto without_details = [rest](const Key& key) { return WithoutDetails(key, rest); };
-  const auto without_line = [rest](const Key& key) { return WithoutLine(key, rest); };
-  const std::set<Key> kept_wholes = Largest(rows, max);
-  const std::set<Key> kept_lines = Largest(Folded(rows, without_details), max);
-  const std::set<Key> kept_functions = Largest(Folded(rows, without_line), max);
-  const Rows kept = Folded(rows, [&](const Key& whole) {
+}
+
+Rows FlameRows::Kept(size_t max) const {
+  const auto without_details = [this](const Key& key) { return WithoutDetails(key, rest_); };
+  const auto without_line = [this](const Key& key) { return WithoutLine(key, rest_); };
+  const std::set<Key> kept_wholes = Largest(rows_, max);
+  const std::set<Key> kept_lines = Largest(Folded(rows_, without_details), max);
+  const std::set<Key> kept_functions = Largest(Folded(rows_, without_line), max);
+  return Folded(rows_, [&](const Key& whole) {
     const Key line = without_details(whole);
     Key function = without_line(whole);
     if (!kept_functions.contains(function)) {
-      function[kImage] = rest;
-      function[kStack] = rest_stack.at(function[kMode]);
+      function[kImage] = rest_;
+      function[kStack] = rest_stack_.at(function[kMode]);
       return function;
     }
     if (kept_wholes.contains(whole)) return whole;
     return kept_lines.contains(line) ? line : function;
   });
+}
 
-  ordered_json names = ordered_json::array();
-  for (const Dimension column : columns) names.push_back(ToString(column));
-  ordered_json out_rows = ordered_json::array();
+absl::StatusOr<ordered_json> FlameRows::ToJson(Tsc zero, size_t max) const {
+  Renumbering text;
+  Renumbering stack;
+  ordered_json rows = ordered_json::array();
   OverTime row_times;
-  for (const auto& [key, sums] : kept) {
-    ordered_json row(key);
+  for (const auto& [key, sums] : Kept(max)) {
+    ordered_json row = ordered_json::array();
+    for (size_t i = 0; i < key.size(); ++i)
+      row.push_back(i == kStack ? stack(key[i]) : text(key[i]));
     row.push_back(Rounded(sums.samples));
     row.push_back(std::llround(sums.cycles));
     row.push_back(sums.variance);
-    out_rows.push_back(std::move(row));
+    rows.push_back(std::move(row));
     std::vector<correlate::BinAmount>& bins = row_times.things.emplace_back();
     for (const auto& [bin, amount] : sums.over_time) bins.push_back({bin, amount});
   }
+  ordered_json stacks = ordered_json::array();
+  for (const uint64_t number : stack.all()) {
+    std::vector<uint64_t> names = stacks_.at(number);
+    for (size_t i = 0; i < names.size(); i += 2) names[i] = text(names[i]);
+    stacks.push_back(std::move(names));
+  }
+  ordered_json strings = ordered_json::array();
+  for (const uint64_t number : text.all()) strings.push_back(texts_.all()[number]);
+  ordered_json names = ordered_json::array();
+  for (const Dimension column : columns_) names.push_back(ToString(column));
   ordered_json json{{"columns", std::move(names)},
-                    {"strings", texts.all()},
-                    {"stacks", stacks.ToJson()},
-                    {"rows", std::move(out_rows)},
-                    {"without_time", over_time == nullptr ? 1 : over_time->WithoutTime()}};
-  if (over_time == nullptr) return json;
-  row_times.width = over_time->width();
+                    {"strings", std::move(strings)},
+                    {"stacks", std::move(stacks)},
+                    {"rows", std::move(rows)},
+                    {"without_time", over_time_ == nullptr ? 1 : over_time_->WithoutTime()}};
+  if (over_time_ == nullptr) return json;
+  row_times.width = over_time_->width();
   XENOSCOPE_ASSIGN_OR_RETURN(json["over_time"], OverTimeJson(row_times, zero, kSampleUnit));
   return json;
 }
@@ -243,8 +292,9 @@ absl::StatusOr<ordered_json> PageFlame(const ProfileReport& report,
                                        const correlate::ProfileResult& flame,
                                        const PageOverTime* over_time, Tsc zero,
                                        PageFlameLimit limit) {
+  const FlameRows all(report, flame, over_time);
   for (size_t rows = limit.rows;; rows /= 2) {
-    XENOSCOPE_ASSIGN_OR_RETURN(ordered_json page, FlameOf(report, flame, over_time, zero, rows));
+    XENOSCOPE_ASSIGN_OR_RETURN(ordered_json page, all.ToJson(zero, rows));
     if (rows <= 1 || page.dump().size() <= limit.bytes) return page;
   }
 }

@@ -117,6 +117,14 @@ TEST_F(PageFlameRows, FoldWhatTakesTooManyBytes) {
               ElementsAre(5050, 5'050'000, 50));
 }
 
+// What only folded rows had takes no bytes.
+TEST_F(PageFlameRows, HaveOnlyTheirOwnTexts) {
+  const ordered_json page = PageFlame(report_, flame_, &over_time_, Tsc{0}, {.rows = 5}).value();
+  EXPECT_EQ(page["stacks"].size(), 6);  // as in FoldSmallFunctions
+  EXPECT_THAT(page["strings"], testing::Contains("f9"));
+  EXPECT_THAT(page["strings"], testing::Not(testing::Contains("f4")));
+}
+
 // A column of the report that other columns depend on is one of the page.
 TEST_F(PageFlameRows, FoldDetailsFirst) {
   report_.by = {correlate::Dimension::kDomain, correlate::Dimension::kPcpu};
