@@ -68,7 +68,7 @@ absl::StatusOr<report::Table> Functions(const guests::Boot& boot, DomainId domai
   XENOSCOPE_RETURN_IF_ERROR(source.Profile(
       options.profile,
       {.by = {Dimension::kDomain, Dimension::kThread, Dimension::kMode, Dimension::kFunction}}, out,
-      /*observer=*/nullptr, /*trace_observer=*/nullptr, &phases));
+      /*observers=*/{}, &phases));
   if (!out.is_time) {
     return InvalidError("{} does not count time: choose another event with --event", out.event);
   }

@@ -93,8 +93,7 @@ absl::Status ProfileSource::FindShifts(const profile::SampleSelection& selection
 
 absl::Status ProfileSource::Profile(const ProfileOptions& options, profile::ProfileColumns columns,
                                     report::ProfileReport& out,
-                                    correlate::PipelineObserver* observer,
-                                    correlate::TraceObserver* trace_observer,
+                                    correlate::PlacingObservers observers,
                                     correlate::ThreadSource* threads) const {
   SetNames(out);
   out.input = options.input;
@@ -116,7 +115,7 @@ absl::Status ProfileSource::Profile(const ProfileOptions& options, profile::Prof
                        DomainId domain, Mode mode, AddressSpaceId space,
                        Address address) { return LinesOf(domain, mode, space, address).inlined; },
       .threads = threads,
-      .trace_observer = trace_observer,
+      .observers = std::move(observers),
       .within = within,
       .columns = std::move(columns)};
   XENOSCOPE_ASSIGN_OR_RETURN(profile::Profiler profiler, MakeProfiler(options, std::move(request)));
@@ -147,7 +146,7 @@ absl::Status ProfileSource::Profile(const ProfileOptions& options, profile::Prof
     std::string missing = input_->MissingFigures(trace::ReportFigures());
     if (!missing.empty()) out.cautions.push_back(std::move(missing));
   }
-  XENOSCOPE_ASSIGN_OR_RETURN(static_cast<profile::ProfileResults&>(out), profiler.Run(observer));
+  XENOSCOPE_ASSIGN_OR_RETURN(static_cast<profile::ProfileResults&>(out), profiler.Run());
   out.sampled = profiler.sample_set().sampled;
   Warn(symbols_.resolver->Mismatches());
   return absl::OkStatus();

@@ -58,13 +58,11 @@ class ProfileSource {
   // was asked for; those of reading.
   static absl::StatusOr<ProfileSource> Open(const ProfileOptions& options);
 
-  // Writes the profile by `columns` to `out`, which refers to this source. `observer`, if not null,
-  // sees how it is made; `out` has names and the sample set before that. `trace_observer` sees the
-  // trace (ProfileRequest::trace_observer). `threads`, if not null, stands for the events of
-  // kernels that the recording has.
+  // Writes the profile by `columns` to `out`, which refers to this source. `observers` see how it
+  // is made; `out` has names and the sample set before that. `threads`, if not null, stands for the
+  // events of kernels that the recording has.
   absl::Status Profile(const ProfileOptions& options, profile::ProfileColumns columns,
-                       report::ProfileReport& out, correlate::PipelineObserver* observer = nullptr,
-                       correlate::TraceObserver* trace_observer = nullptr,
+                       report::ProfileReport& out, correlate::PlacingObservers observers = {},
                        correlate::ThreadSource* threads = nullptr) const;
 
   // Returns nothing for a bare trace.

@@ -83,9 +83,9 @@ absl::StatusOr<bool> PushOne(const PushOptions& options, store::Store& to) {
   // Rules look at whole functions.
   made.by = {Dimension::kDomain, Dimension::kMode, Dimension::kImage, Dimension::kFunction};
   FindingsPass findings(options.profile, FindingsDetail::kHypercalls);
-  XENOSCOPE_RETURN_IF_ERROR(
-      source.Profile(options.profile, {.by = made.by, .sums_by = store::GatheredColumns()}, made,
-                     /*observer=*/nullptr, findings.observer()));
+  XENOSCOPE_RETURN_IF_ERROR(source.Profile(options.profile,
+                                           {.by = made.by, .sums_by = store::GatheredColumns()},
+                                           made, findings.observers()));
   findings.AddTo(source, made);
   head.event = store::BoundedName(made.event);
   head.is_time = made.is_time;

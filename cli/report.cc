@@ -122,7 +122,7 @@ absl::Status MakeProfile(const ProfileSource& source, const ReportOptions& optio
   FindingsPass pass(options.profile,
                     options.findings ? FindingsDetail::kAll : FindingsDetail::kQuick);
   XENOSCOPE_RETURN_IF_ERROR(source.Profile(options.profile, std::move(columns), out,
-                                           /*observer=*/nullptr, pass.observer()));
+                                           pass.observers()));
   pass.AddTo(source, out);
   return absl::OkStatus();
 }

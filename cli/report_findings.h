@@ -18,9 +18,13 @@ enum class FindingsDetail : uint8_t { kQuick, kHypercalls, kAll };
 class FindingsPass {
  public:
   FindingsPass(const ProfileOptions& options, FindingsDetail detail);
-  // What the profile's pass is to call. Null if only a part of the time was chosen: the trace is
+  // What the profile's pass is to call. Nothing if only a part of the time was chosen: the trace is
   // analysed as a whole, and its times say nothing about a part of it.
-  correlate::TraceObserver* observer() { return whole_ ? &trace_ : nullptr; }
+  correlate::PlacingObservers observers() {
+    correlate::PlacingObservers observers;
+    if (whole_) observers.trace.push_back(&trace_);
+    return observers;
+  }
   // Sets the findings of the finished profile, of which no row has been dropped. To be called once.
   void AddTo(const ProfileSource& source, report::ProfileReport& out);
   // Returns the length of the trace, in cycles, after the pass.

@@ -30,6 +30,7 @@
 #include "report/html/page_code.h"
 #include "report/html/page_exits.h"
 #include "report/html/page_flame.h"
+#include "report/html/page_samples.h"
 #include "report/html/page_threads.h"
 #include "report/html/page_timeline.h"
 
@@ -113,12 +114,15 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
                                        const std::vector<report::RowFilter>& filters,
                                        const report::ProfileFormatOptions& options,
                                        report::ProfileReport& out) {
-  report::PageTimeline timeline(out, source.symbols(), source.Origin());
+  report::PageTimeline timeline(out, source.Origin());
+  report::PageSamples samples(source.symbols());
   columns.secondary_by = report::PageColumns(columns.by);
   report::AddFilterColumns(filters, columns.secondary_by);
   FindingsPass findings(request, FindingsDetail::kQuick);
-  XENOSCOPE_RETURN_IF_ERROR(
-      source.Profile(request, std::move(columns), out, &timeline, findings.observer()));
+  correlate::PlacingObservers observers = findings.observers();
+  observers.trace.push_back(&timeline);
+  observers.samples = &samples;
+  XENOSCOPE_RETURN_IF_ERROR(source.Profile(request, std::move(columns), out, std::move(observers)));
   findings.AddTo(source, out);
   const std::vector<correlate::Dimension> by = out.by;
   XENOSCOPE_RETURN_IF_ERROR(report::ApplyRowFilters(filters, by, out));
@@ -130,8 +134,8 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
   nlohmann::ordered_json page = report::ProfilePage(out, out, out.secondary, options);
   const Tsc zero = out.traced ? timeline.zero() : out.sampled.begin;
   if (out.wall_clock) page["clock"] = report::PageClock(out, zero);
-  XENOSCOPE_ASSIGN_OR_RETURN(
-      page["flame"], report::PageFlame(out, out.secondary, &timeline.over_time(), zero, {}));
+  XENOSCOPE_ASSIGN_OR_RETURN(page["flame"],
+                             report::PageFlame(out, out.secondary, &samples.over_time(), zero, {}));
   if (filters.empty()) {
     XENOSCOPE_ASSIGN_OR_RETURN(const report::PageCode code, CodeOf(source, request));
     page["code"] = code.ToJson();
@@ -142,11 +146,13 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
     if (findings.document() != nullptr) {
       report::AddExitParts(*findings.document(), out, page["exits"]);
     }
-    XENOSCOPE_ASSIGN_OR_RETURN(page["timeline"], timeline.TimelineJson());
+    XENOSCOPE_ASSIGN_OR_RETURN(page["timeline"], timeline.ToJson(samples));
     XENOSCOPE_RETURN_IF_ERROR(AddThreads(source, out, timeline.shown(), page["timeline"]));
     for (const char* key : {"counts", "cycles", "lengths", "length_steps"}) {
       page["timeline"][std::string("exit_") + key] = std::move(exits[key]);
     }
+    XENOSCOPE_RETURN_IF_ERROR(
+        timeline.AddIntervals(report::BytesLeft(page, timeline.pcpus()), page["timeline"]));
   }
   return report::ToPage(page);
 }
@@ -180,14 +186,14 @@ absl::Status WriteTimeline(const ProfileSource& source, const ProfileOptions& re
   if (perfetto) {
     report::PerfettoWriter writer(out, source.symbols(), std::move(stacks), sink);
     writer.packets().Begin(source.Origin());  // samples may be placed without the trace
-    written = source.Profile(request, std::move(columns), out, &writer);
+    written = source.Profile(request, std::move(columns), out, {.pipeline = &writer});
     writer.EndTrace();
     WarnOfCpus(writer.left_out());
     if (written.ok()) written = PutThreads(source, out, writer);
     if (written.ok()) written = writer.Finish();
   } else {
     report::FirefoxWriter writer(out, source.symbols(), std::move(stacks));
-    written = source.Profile(request, std::move(columns), out, &writer);
+    written = source.Profile(request, std::move(columns), out, {.pipeline = &writer});
     if (written.ok()) written = writer.Write(title, sink);
   }
   if (absl::IsCancelled(written)) return absl::OkStatus();

@@ -40,16 +40,26 @@ class TraceObserver : public TimelineObserver {
   virtual void OnTraceEnd(const Timeline& timeline) = 0;
 };
 
-// Gives what a timeline says to two observers, which outlive this one.
-class TimelinePair final : public TimelineObserver {
+// Who sees how samples are placed. Each may be null; they outlive what calls them.
+struct PlacingObservers {
+  // Sees each step, on the thread that reads the trace.
+  PipelineObserver* pipeline = nullptr;
+  // See the whole trace, whatever part of it was chosen, on that thread; not called where samples
+  // are not placed by a trace.
+  std::vector<TraceObserver*> trace{};
+  // Receives the samples, those that nothing tells apart as one with a count. It is called on
+  // another thread if nothing sees each step, and no more after the last sample.
+  PlacingObserver* samples = nullptr;
+};
+
+// Gives what a timeline says to several observers, which outlive this one.
+class TimelineFanOut final : public TimelineObserver {
  public:
-  // One of them may be null.
-  TimelinePair(TimelineObserver* first, TimelineObserver* second) {
-    for (TimelineObserver* each : {first, second}) {
-      if (each != nullptr) observers_.push_back(each);
-    }
+  // Those that are null are left out.
+  explicit TimelineFanOut(std::vector<TimelineObserver*> all) : observers_(std::move(all)) {
+    std::erase(observers_, nullptr);
   }
-  // Returns what a timeline is to call: null, the only observer, or both.
+  // Returns what a timeline is to call: null, the only observer, or all.
   [[nodiscard]] TimelineObserver* get() {
     if (observers_.empty()) return nullptr;
     return observers_.size() == 1 ? observers_.front() : this;

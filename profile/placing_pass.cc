@@ -1,5 +1,6 @@
 #include "profile/placing_pass.h"
 
+#include <bit>
 #include <cstddef>
 
 #include "base/error.h"
@@ -14,7 +15,7 @@ namespace {
 // Gives an item that is no record to those who observe.
 void ShowNonRecord(const TraceTakers& takers, const trace::Item& item) {
   if (takers.observer != nullptr) takers.observer->OnNonRecord(item);
-  if (takers.trace_observer != nullptr) takers.trace_observer->OnNonRecord(item);
+  for (correlate::TraceObserver* each : takers.trace_observers) each->OnNonRecord(item);
 }
 
 }  // namespace
@@ -30,8 +31,10 @@ PlacingPass::PlacingPass(const TraceTakers& takers, RecordOrder order, Cycles le
     wanted.placer = takers.placer.Handles(event);
     wanted.samples = takers.samples != nullptr && correlate::ExitSamples::Handles(event);
     wanted.observer = takers.observer != nullptr && takers.observer->Wants(event);
-    wanted.trace_observer = takers.trace_observer != nullptr && takers.trace_observer->Wants(event);
-    if (wanted.placer || wanted.samples || wanted.observer || wanted.trace_observer) {
+    for (size_t k = 0; k < takers.trace_observers.size(); ++k) {
+      if (takers.trace_observers[k]->Wants(event)) wanted.trace_observers |= 1U << k;
+    }
+    if (wanted.placer || wanted.samples || wanted.observer || wanted.trace_observers != 0) {
       events_[i] = &wanted;
     }
   }
@@ -40,7 +43,9 @@ PlacingPass::PlacingPass(const TraceTakers& takers, RecordOrder order, Cycles le
 void PlacingPass::Handler::TakeRecord(const trace::Record& record, const Wanted& wanted) const {
   const correlate::Timeline& timeline = takers.placer.timeline();
   if (wanted.observer) takers.observer->OnRecord(record);
-  if (wanted.trace_observer) takers.trace_observer->OnRecord(record, timeline);
+  for (uint32_t rest = wanted.trace_observers; rest != 0; rest &= rest - 1) {
+    takers.trace_observers[std::countr_zero(rest)]->OnRecord(record, timeline);
+  }
   if (wanted.samples) takers.samples->Take(record, timeline.Current(record.pcpu));
   if (wanted.placer) takers.placer.TakeRecord(record);
 }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <span>
 
 #include "absl/status/status.h"
 #include "correlate/exit_samples.h"
@@ -16,12 +18,13 @@
 
 namespace xenoscope::profile {
 
-// What takes the trace; all but the placer may be null. The samples are those that the placer gets.
+// What takes the trace. `samples`, which are those that the placer gets, and `observer` may be
+// null.
 struct TraceTakers {
   correlate::Placer& placer;
   correlate::ExitSamples* samples = nullptr;
   correlate::PipelineObserver* observer = nullptr;
-  correlate::TraceObserver* trace_observer = nullptr;
+  std::span<correlate::TraceObserver* const> trace_observers{};
 };
 
 class PlacingPass {
@@ -44,7 +47,7 @@ class PlacingPass {
     bool placer = false;
     bool samples = false;
     bool observer = false;
-    bool trace_observer = false;
+    uint32_t trace_observers = 0;  // a bit for each
   };
   // Takes what the stream has between the placer's deadlines.
   struct Handler {

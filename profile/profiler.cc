@@ -194,7 +194,7 @@ Profiler Profiler::OfTrace(ProfileRequest request, Clock clock) {
   return profiler;
 }
 
-absl::StatusOr<ProfileResults> Profiler::Run(correlate::PipelineObserver* observer) {
+absl::StatusOr<ProfileResults> Profiler::Run() {
   const FramesAt& frames_at = request_.frames_at;
   const auto line_of = [&frames_at](const correlate::PlacedSample& placed) -> std::string {
     if (!frames_at) return LineText({});
@@ -261,12 +261,13 @@ absl::StatusOr<ProfileResults> Profiler::Run(correlate::PipelineObserver* observ
         *request_.resolver));
     observers.Add(further.back().get());
   }
-  if (observer != nullptr) observers.Add(observer);
+  if (request_.observers.pipeline != nullptr) observers.Add(request_.observers.pipeline);
+  if (request_.observers.samples != nullptr) observers.Add(request_.observers.samples);
   ProfileResults results;
   if (request_.trace == nullptr) {
     PlaceWithoutTrace(observers, second, results);
   } else {
-    XENOSCOPE_RETURN_IF_ERROR(PlaceByTrace(observers, second, observer, results));
+    XENOSCOPE_RETURN_IF_ERROR(PlaceByTrace(observers, second, results));
   }
   XENOSCOPE_ASSIGN_OR_RETURN(results.result, first.Finish());
   if (!request_.columns.secondary_by.empty()) {
@@ -298,9 +299,8 @@ void Profiler::PlaceWithoutTrace(correlate::PlacingObserver& first,
 }
 
 absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first,
-                                    correlate::PlacingObserver& second,
-                                    correlate::PipelineObserver* observer,
-                                    ProfileResults& results) {
+                                    correlate::PlacingObserver& second, ProfileResults& results) {
+  correlate::PipelineObserver* const observer = request_.observers.pipeline;
   SamplesWithin samples(*samples_, request_.within);
   correlate::EmRefinementOptions refinement = RefinementOptionsFor(request_.columns.by);
   if (observer != nullptr || request_.columns.with_totals) refinement.each_sample = true;
@@ -327,24 +327,25 @@ absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first,
     options.order = trace::RecordOrder::kGroups;
   }
   options.stgi = StgiOf(*request_.resolver);
-  correlate::TraceObserver* const trace_observer = request_.trace_observer;
+  const std::vector<correlate::TraceObserver*>& trace_observers = request_.observers.trace;
   ExitCounter exits(sample_set_.sampled);
   const bool counts_exits = HasExitCounts(request_.columns.by);
-  correlate::TimelinePair observing(observer, trace_observer);
-  correlate::TimelinePair timeline_observers(observing.get(), counts_exits ? &exits : nullptr);
+  std::vector<correlate::TimelineObserver*> all{observer, counts_exits ? &exits : nullptr};
+  all.insert(all.end(), trace_observers.begin(), trace_observers.end());
+  correlate::TimelineFanOut timeline_observers(std::move(all));
   correlate::Placer placer(options, samples, next, timeline_observers.get());
   placer_ = &placer;
   PlacingPass pass({.placer = placer,
                     .samples = from_trace_,
                     .observer = observer,
-                    .trace_observer = trace_observer},
+                    .trace_observers = trace_observers},
                    options.order);
   XENOSCOPE_RETURN_IF_ERROR(pass.Run(*request_.trace));
   if (from_trace_ != nullptr) {
     // Known at the end of the only pass.
     sample_set_.sampled.end = std::min(sample_set_.sampled.end, placer.timeline().now());
   }
-  if (trace_observer != nullptr) trace_observer->OnTraceEnd(placer.timeline());
+  for (correlate::TraceObserver* each : trace_observers) each->OnTraceEnd(placer.timeline());
   XENOSCOPE_RETURN_IF_ERROR(placer.Finish());
   if (thread) thread->Finish();
   refiner.Finish();

@@ -61,9 +61,7 @@ struct ProfileRequest {
   FramesAt frames_at{};  // empty: no lines are known
   // Says which threads vCPUs ran, for columns that need it; null: nothing does. To be used once.
   correlate::ThreadSource* threads = nullptr;
-  // Sees the whole trace, whatever `within` says; null: nothing does. It is called on the thread of
-  // Profiler::Run, and not at all if samples are not placed by the trace.
-  correlate::TraceObserver* trace_observer = nullptr;
+  correlate::PlacingObservers observers{};
   // The range [begin, end) of TSC cycles: only samples whose brackets lie in it are taken, and only
   // this time of the trace.
   TscRange within{Tsc{0}, trace::OrderedStream::kEnd};
@@ -88,10 +86,9 @@ class Profiler {
   // time or that of the request.
   const SampleSet& sample_set() const { return sample_set_; }
 
-  // Makes the profile in one pass over samples and trace. To be called once. `observer`, if not
-  // null, sees each step, on this thread. Errors: the observer's status; Internal when rows do not
-  // sum to what was added.
-  absl::StatusOr<ProfileResults> Run(correlate::PipelineObserver* observer = nullptr);
+  // Makes the profile in one pass over samples and trace. To be called once. Errors: the status of
+  // who sees each step; Internal when rows do not sum to what was added.
+  absl::StatusOr<ProfileResults> Run();
 
  private:
   Profiler(ProfileRequest request, SampleSet sample_set,
@@ -105,7 +102,7 @@ class Profiler {
   void PlaceWithoutTrace(correlate::PlacingObserver& first, correlate::PlacingObserver& second,
                          ProfileResults& results);
   absl::Status PlaceByTrace(correlate::PlacingObserver& first, correlate::PlacingObserver& second,
-                            correlate::PipelineObserver* observer, ProfileResults& results);
+                            ProfileResults& results);
 
   // Returns the request's choice, which knows of waiting vCPUs what the placer has found so far.
   [[nodiscard]] correlate::RowChoice Choice() const;

@@ -119,7 +119,7 @@ void TrackLimit::Add(IntervalTrack& track, uint32_t code, TrackPart part, uint64
   if (entries_ > most_) Thin(most_, all);
 }
 
-absl::StatusOr<PackedTracks> TrackLimit::Pack(ForEachTrack all) {
+absl::StatusOr<PackedTracks> TrackLimit::Pack(size_t most_bytes, ForEachTrack all) {
   for (;;) {
     PackedTracks tracks;
     std::string bytes;
@@ -131,7 +131,7 @@ absl::StatusOr<PackedTracks> TrackLimit::Pack(ForEachTrack all) {
       entries += track.entries();
     });
     XENOSCOPE_ASSIGN_OR_RETURN(tracks.packed, Packed(bytes));
-    if (tracks.packed.size() <= most_bytes_ || together_.below >= kLongest) return tracks;
+    if (tracks.packed.size() <= most_bytes || together_.below >= kLongest) return tracks;
     entries_ = entries;
     Thin(entries, all);
   }

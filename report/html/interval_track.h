@@ -76,16 +76,17 @@ class TrackLimit {
   // Calls its argument for each of the tracks.
   using ForEachTrack = absl::FunctionRef<void(absl::FunctionRef<void(IntervalTrack&)>)>;
 
-  // At most `most` entries, and `most_bytes` bytes of them in the page.
-  TrackLimit(size_t most, size_t most_bytes) : most_(most), most_bytes_(most_bytes) {}
+  // At most `most` entries.
+  explicit TrackLimit(size_t most) : most_(most) {}
 
   // Adds the interval to the track, which is one of `all`: see IntervalTrack::Add.
   void Add(IntervalTrack& track, uint32_t code, TrackPart part, uint64_t begin, uint64_t length,
            ForEachTrack all);
-  // Returns the tracks, after the last interval. How many bytes an entry takes is known only now:
-  // those of a busy host have times that compress badly. O(entries) for each time that there are
-  // too many bytes. Errors: Internal when zlib fails.
-  absl::StatusOr<PackedTracks> Pack(ForEachTrack all);
+  // Returns the tracks, after the last interval, as at most `most_bytes` bytes of the page unless
+  // all intervals of a track are one entry. How many bytes an entry takes is known only now: those
+  // of a busy host have times that compress badly. O(entries) for each time that there are too many
+  // bytes. Errors: Internal when zlib fails.
+  absl::StatusOr<PackedTracks> Pack(size_t most_bytes, ForEachTrack all);
   // Intervals shorter than this were shown together. After Pack it is that of its tracks.
   [[nodiscard]] uint64_t together_below() const { return together_.below; }
 
@@ -95,7 +96,6 @@ class TrackLimit {
   void Thin(size_t most, ForEachTrack all);
 
   size_t most_;
-  size_t most_bytes_;
   size_t entries_ = 0;
   ShortIntervals together_;
 };

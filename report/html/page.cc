@@ -51,6 +51,10 @@ std::string ForElement(const std::string& json) {
   return out;
 }
 
+std::string TextOf(const ordered_json& data) {
+  return data.dump(-1, ' ', /*ensure_ascii=*/false, ordered_json::error_handler_t::replace);
+}
+
 ordered_json PageNotes(const ProfileReport& report) {
   ordered_json notes = CheckNotes(report);
   for (std::string& note : UnresolvedNotes(report)) notes.push_back(std::move(note));
@@ -121,10 +125,17 @@ absl::StatusOr<std::string> ToPage(const ordered_json& data) {
         "this xenoscope cannot write HTML reports because it was built without npm; install npm "
         "and build it again, or choose another --format");
   }
-  const std::string json =
-      data.dump(-1, ' ', /*ensure_ascii=*/false, ordered_json::error_handler_t::replace);
-  return std::string(page.substr(0, at)) + ForElement(json) +
+  return std::string(page.substr(0, at)) + ForElement(TextOf(data)) +
          std::string(page.substr(at + kPlace.size()));
+}
+
+size_t BytesLeft(const ordered_json& data, size_t pcpus) {
+  constexpr size_t kLeastBytes = 2'800'000;
+  constexpr size_t kMostBytes = 9'900'000;
+  constexpr size_t kBytesOfPcpu = 60'000;
+  const size_t limit = std::min(kMostBytes, kLeastBytes + kBytesOfPcpu * pcpus);
+  const size_t used = WebPage().size() + ForElement(TextOf(data)).size();
+  return limit > used + kLeastRestBytes ? limit - used : kLeastRestBytes;
 }
 
 ordered_json PageHead(const std::string& title, const std::vector<Dimension>& by) {

@@ -31,4 +31,10 @@ nlohmann::ordered_json ProfilePage(const ProfileReport& shown, const ProfileRepo
                                    const correlate::ProfileResult& flame,
                                    const ProfileFormatOptions& options);
 
+// Returns how many bytes the rest of the page of a host with so many pCPUs may take: a page is to
+// be below 3 MB for 2 pCPUs, and below 10 MB for any host, so that a browser opens it at once and
+// people can send it. At least kLeastRestBytes, if all else takes more than that. O(data).
+inline constexpr size_t kLeastRestBytes = 500'000;
+[[nodiscard]] size_t BytesLeft(const nlohmann::ordered_json& data, size_t pcpus);
+
 }  // namespace xenoscope::report

@@ -48,8 +48,9 @@ absl::StatusOr<ordered_json> PageHandlers::ToJson(
   }
   ordered_json names = ordered_json::array();
   for (const auto& [key, number] : numbers_) names[number] = Printable(HandlerTitle(key));
-  XENOSCOPE_ASSIGN_OR_RETURN(PackedTracks packed,
-                             limit_.Pack([this](auto visit) { ForEachTrack(visit); }));
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      PackedTracks packed,
+      limit_.Pack(kMaxIntervalBytes, [this](auto visit) { ForEachTrack(visit); }));
   return ordered_json{{"names", std::move(names)},
                       {"vcpus", std::move(vcpus)},
                       {"together_below", limit_.together_below()},

@@ -52,7 +52,7 @@ class PageHandlers {
 
   TscRange shown_;
   std::map<VcpuRef, Vcpu> vcpus_;
-  TrackLimit limit_{kMaxIntervals, kMaxIntervalBytes};
+  TrackLimit limit_{kMaxIntervals};
   absl::flat_hash_map<guests::InterruptKey, uint32_t> numbers_;  // in the order of coming
 };
 

@@ -153,7 +153,7 @@ absl::StatusOr<ordered_json> PageThreads::ToJson(
                     {"tid", described.tid}});
     put(domains_[domain].threads[thread]);
   }
-  XENOSCOPE_ASSIGN_OR_RETURN(PackedTracks packed, limit_.Pack([&](auto visit) {
+  XENOSCOPE_ASSIGN_OR_RETURN(PackedTracks packed, limit_.Pack(kMaxIntervalBytes, [&](auto visit) {
     for (IntervalTrack* track : tracks) visit(*track);
   }));
   ordered_json out{{"list", std::move(list)},

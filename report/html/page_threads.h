@@ -75,7 +75,7 @@ class PageThreads final : public guests::ThreadObserver {
   TscRange shown_;
   PageHandlers handlers_;
   std::vector<Domain> domains_;
-  TrackLimit limit_{kMaxIntervals, kMaxIntervalBytes};
+  TrackLimit limit_{kMaxIntervals};
   absl::flat_hash_map<uint64_t, uint32_t> numbers_;  // by domain and thread
 };
 

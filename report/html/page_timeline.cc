@@ -17,12 +17,9 @@
 namespace xenoscope::report {
 namespace {
 
-// The numbers of an entry of each list in the page (report/html/web/src/data.ts).
-constexpr size_t kSampleWords = 6;
-constexpr size_t kPcpuBinBytes = 3;
+constexpr size_t kPcpuBinBytes = 3;  // of the page (report/html/web/src/data.ts)
 
 using correlate::ExitArc;
-using correlate::PlacedSample;
 using correlate::RunstateInterval;
 using correlate::Segment;
 using correlate::SegmentKind;
@@ -60,8 +57,7 @@ uint32_t NumberIn(absl::flat_hash_map<Key, uint32_t>& table, const Key& key) {
 
 }  // namespace
 
-void PageTimeline::OnRecord(const trace::Record& record) {
-  if (!zero_) zero_ = std::max(record.tsc, report_.sampled.begin);
+void PageTimeline::OnRecord(const trace::Record& record, const correlate::Timeline& /*timeline*/) {
   if (record.event == trace::Event::kHwIrqHandled) OnInterrupt(record);
   if (record.event != trace::Event::kRunstateChange ||
       trace::RunstateOld(record.id) != trace::Runstate::kBlocked ||
@@ -84,7 +80,7 @@ void PageTimeline::OnInterrupt(const trace::Record& record) {
 }
 
 void PageTimeline::OnNonRecord(const trace::Item& item) {
-  if (item.kind != trace::ItemKind::kLost || lost_.size() > 4 * kMaxSamples) return;
+  if (item.kind != trace::ItemKind::kLost || lost_.size() > 4 * kMaxLosses) return;
   if (const auto shown = Shown({item.first_lost, item.record.tsc})) {
     pcpus_.try_emplace(item.record.pcpu.value);
     lost_.insert(lost_.end(), {Number(item.record.pcpu.value), Number((*shown)[0]),
@@ -99,9 +95,9 @@ uint32_t PageTimeline::WakerOf(const Vcpu& vcpu, const RunstateInterval& interva
 }
 
 std::optional<std::array<uint64_t, 2>> PageTimeline::Shown(TscRange range) const {
-  const TscRange part = range.Intersect(report_.sampled);
-  if (!zero_ || part.Empty() || part.end <= *zero_) return std::nullopt;
-  return std::array<uint64_t, 2>{part.begin - *zero_, part.end - *zero_};
+  const TscRange part = range.Intersect({zero(), report_.sampled.end});
+  if (part.Empty()) return std::nullopt;
+  return std::array<uint64_t, 2>{part.begin - zero(), part.end - zero()};
 }
 
 PageTimeline::Vcpu& PageTimeline::VcpuAt(VcpuRef ref, uint32_t index) {
@@ -223,53 +219,6 @@ void PageTimeline::OnExit(const ExitArc& arc) {
   if (arc.finished && Shown(arc.range)) exits_.AddExit(arc);
 }
 
-void PageTimeline::OnPlaced(const PlacedSample& placed) {
-  over_time_.Add(placed);
-  const auto found = index_.find(placed.vcpu);
-  const auto shown = Shown(placed.when);
-  if (found == index_.end() || !shown) return;
-  const auto [begin, end] = *shown;
-  while (brackets_.size() <= found->second) brackets_.push_back({{}, {}, brackets_.size()});
-  // Samples of one bracket are consecutive.
-  Bracket& bracket = brackets_[found->second];
-  if (end - begin == 1 || bracket.range != placed.when) {
-    if (samples_.size() >= kSampleWords * kMaxSamples) ThinSamples();
-    const bool is_kept = bracket.number % kept_samples_ == 0;
-    bracket = {placed.when, {}, bracket.number + 1};
-    if (is_kept) bracket.entry = samples_.size();
-  } else if (bracket.entry) {
-    ++samples_[*bracket.entry + kSampleWords - 1];
-    return;
-  }
-  if (!bracket.entry) {
-    ++samples_left_out_;
-    return;
-  }
-  const Function& function = resolver_.Describe(correlate::FunctionOf(placed, resolver_));
-  samples_.insert(samples_.end(), {Number(found->second), static_cast<int64_t>(placed.mode()),
-                                   texts_.Intern(Printable(function.name)), Number(begin),
-                                   Number(end - begin), int64_t{1}});
-}
-
-void PageTimeline::ThinSamples() {
-  // Index: vCPU. Value: the number of the next entry, in multiples of kept_samples_.
-  std::vector<uint64_t> multiples(brackets_.size());
-  for (size_t i = 0; i < multiples.size(); ++i) {
-    multiples[i] = (i + kept_samples_ - 1) / kept_samples_;
-  }
-  std::vector<int64_t> kept;
-  for (size_t at = 0; at < samples_.size(); at += kSampleWords) {
-    if (multiples[static_cast<size_t>(samples_[at])]++ % 2 == 0) {
-      kept.insert(kept.end(), &samples_[at], &samples_[at] + kSampleWords);
-    } else {
-      samples_left_out_ += static_cast<uint64_t>(samples_[at + kSampleWords - 1]);
-    }
-  }
-  samples_ = std::move(kept);
-  kept_samples_ *= 2;
-  for (Bracket& bracket : brackets_) bracket.entry.reset();
-}
-
 void PageTimeline::Finish() {
   exits_.Finish();
   // The bins are longer if there are many tracks.
@@ -286,15 +235,6 @@ std::vector<uint32_t> PageTimeline::KnownVcpus() const {
   }
   std::ranges::sort(known, {}, [this](uint32_t i) { return vcpus_[i].ref; });
   return known;
-}
-
-void PageTimeline::RenumberVcpus(const std::vector<uint32_t>& numbers) {
-  const auto renumber = [&](std::vector<int64_t>& list, size_t words) {
-    for (size_t i = 0; i < list.size(); i += words) {
-      list[i] = numbers.at(static_cast<size_t>(list[i]));
-    }
-  };
-  renumber(samples_, kSampleWords);
 }
 
 std::string PageTimeline::BinsOf(const Vcpu& vcpu, size_t bins) const {
@@ -320,10 +260,17 @@ std::string PageTimeline::BinsOf(const std::vector<PcpuBin>& pcpu, size_t bins,
   return bytes;
 }
 
-absl::Status PageTimeline::AddIntervals(const std::vector<uint32_t>& known,
-                                        const std::vector<uint32_t>& numbers, ordered_json& out) {
-  XENOSCOPE_ASSIGN_OR_RETURN(PackedTracks tracks,
-                             limit_.Pack([&](auto visit) { ForEachTrack(known, visit); }));
+std::vector<uint32_t> PageTimeline::NumbersOf(const std::vector<uint32_t>& known) const {
+  std::vector<uint32_t> numbers(vcpus_.size());
+  for (uint32_t i = 0; i < known.size(); ++i) numbers[known[i]] = i;
+  return numbers;
+}
+
+absl::Status PageTimeline::AddIntervals(size_t most_bytes, ordered_json& out) {
+  const std::vector<uint32_t> known = KnownVcpus();
+  XENOSCOPE_ASSIGN_OR_RETURN(PackedTracks tracks, limit_.Pack(most_bytes, [&](auto visit) {
+    ForEachTrack(known, visit);
+  }));
   ordered_json kinds = ordered_json::array();
   for (const auto& [kind, number] : run_kinds_) kinds[number] = kind;
   out["intervals"] = std::move(tracks.packed);
@@ -331,17 +278,14 @@ absl::Status PageTimeline::AddIntervals(const std::vector<uint32_t>& known,
   out["together_below"] = limit_.together_below();
   out["run_kinds"] = std::move(kinds);
   out["segment_kinds"] = segment_names_.all();
-  out["vcpu_numbers"] = numbers;
+  out["vcpu_numbers"] = NumbersOf(known);
   return absl::OkStatus();
 }
 
-absl::StatusOr<ordered_json> PageTimeline::TimelineJson() {
+absl::StatusOr<ordered_json> PageTimeline::ToJson(const PageSamples& samples) {
   const size_t bins = length_ / bin_ + 1;
   const std::vector<uint32_t> known = KnownVcpus();
-  std::vector<uint32_t> numbers(vcpus_.size());
-  for (uint32_t i = 0; i < known.size(); ++i) numbers[known[i]] = i;
-  RenumberVcpus(numbers);
-
+  const std::vector<uint32_t> numbers = NumbersOf(known);
   ordered_json vcpus = ordered_json::array();
   std::string bin_bytes;
   for (const uint32_t i : known) {
@@ -364,13 +308,12 @@ absl::StatusOr<ordered_json> PageTimeline::TimelineJson() {
                    {"pcpus", std::move(pcpus)},
                    {"bin", bin_},
                    {"bins", bins},
-                   {"samples", samples_},
-                   {"samples_left_out", samples_left_out_},
-                   {"kept_samples", kept_samples_},
-                   {"lost", lost_},
-                   {"strings", texts_.all()}};
+                   {"lost", lost_}};
+  samples.AddTo(out, shown(), [&](VcpuRef ref) -> std::optional<uint32_t> {
+    const auto found = index_.find(ref);
+    return found == index_.end() ? std::nullopt : std::optional(numbers[found->second]);
+  });
   XENOSCOPE_ASSIGN_OR_RETURN(out["bin_bytes"], Packed(bin_bytes));
-  XENOSCOPE_RETURN_IF_ERROR(AddIntervals(known, numbers, out));
   return out;
 }
 

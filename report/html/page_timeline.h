@@ -1,13 +1,13 @@
-// The timeline of an HTML report: vCPUs on pCPUs, samples, VM exits and interrupts. Its size is
+// The timeline of an HTML report: vCPUs on pCPUs, VM exits and interrupts. Its size is
 // bounded, whatever the length of the trace: it keeps each interval up to a maximum, and shows
 // short ones together beyond that. Bins of time beside them are for pictures of long ranges. When
 // the trace becomes longer than the bins, pairs of bins are merged.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -16,61 +16,54 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
-#include "base/resolver.h"
 #include "base/string_interner.h"
 #include "base/tsc.h"
 #include "correlate/pipeline_observer.h"
 #include "report/html/interval_track.h"
 #include "report/html/page_exit_list.h"
-#include "report/html/page_over_time.h"
+#include "report/html/page_samples.h"
 #include "report/profile/profile_view.h"
 #include "report/timeline/time_bins.h"
 
 namespace xenoscope::report {
 
-class PageTimeline final : public correlate::PipelineObserver {
+class PageTimeline final : public correlate::TraceObserver {
  public:
-  // The report and the resolver must outlive this. The report must have its vendor, names and
-  // sampled range, which is the range shown, before the first item. `origin` is the time 0 of all
-  // commands: the first record of the trace, also of a trace of which only a part is read.
-  PageTimeline(const ProfileReport& report, Resolver& resolver, Tsc origin)
-      : report_(report),
-        resolver_(resolver),
-        origin_(origin),
-        over_time_(resolver),
-        exits_(report) {}
+  // The report must outlive this. It must have its vendor, names and sampled range, which is the
+  // range shown, before the first item. `origin` is the time 0 of all commands: the first record of
+  // the trace, also of a trace of which only a part is read.
+  PageTimeline(const ProfileReport& report, Tsc origin)
+      : report_(report), origin_(origin), exits_(report) {}
 
   [[nodiscard]] bool Wants(trace::Event event) const override {
     return event == trace::Event::kRunstateChange || event == trace::Event::kHwIrqHandled;
   }
-  void OnRecord(const trace::Record& record) override;
+  void OnRecord(const trace::Record& record, const correlate::Timeline& timeline) override;
   void OnNonRecord(const trace::Item& item) override;
-  void OnPlaced(const correlate::PlacedSample& placed) override;
-  void OnUnplaced(const recording::Sample& /*sample*/, correlate::UnplacedReason /*why*/) override {
-  }
-  void OnTraced(VcpuRef /*vcpu*/, correlate::Context /*context*/,
-                correlate::ContextTime /*time*/) override {}
+  void OnTraceEnd(const correlate::Timeline& /*timeline*/) override {}
 
-  // Finishes the timeline after the last item and sample.
+  // Finishes the timeline after the last item.
   void Finish();
-  // Return the data of the page (report/html/web/src/data.ts); after Finish. Call TimelineJson
-  // once, as it changes the numbers of vCPUs. Errors: Internal when zlib fails.
-  absl::StatusOr<nlohmann::ordered_json> TimelineJson();
+  // Returns the data of the page (report/html/web/src/data.ts) without the intervals; after Finish.
+  // Errors: Internal when zlib fails.
+  absl::StatusOr<nlohmann::ordered_json> ToJson(const PageSamples& samples);
+  // Adds the intervals to that, as what takes most bytes once it is known how many are left: at
+  // most `most_bytes`. To be called once. Errors: Internal when zlib fails.
+  absl::Status AddIntervals(size_t most_bytes, nlohmann::ordered_json& out);
 
   // The VM exits, and what PV guests did in Xen.
   [[nodiscard]] const PageExitList& exits() const { return exits_; }
 
-  // When samples were taken.
-  [[nodiscard]] const PageOverTime& over_time() const { return over_time_; }
   // The instant from which the page counts time.
-  [[nodiscard]] Tsc zero() const { return zero_.value_or(origin_); }
+  [[nodiscard]] Tsc zero() const { return std::max(origin_, report_.sampled.begin); }
+  // The number of pCPUs that are shown.
+  [[nodiscard]] size_t pcpus() const { return pcpus_.size(); }
   // What is shown.
   [[nodiscard]] TscRange shown() const { return {zero(), zero() + length_}; }
 
-  // Maximum of entries of each list. Longer lists are thinned, or no longer extended.
+  // Maximum of entries of each list. Longer lists are no longer extended.
   static constexpr size_t kMaxIntervals = 1'000'000;
-  static constexpr size_t kMaxIntervalBytes = 4'500'000;
-  static constexpr size_t kMaxSamples = 20'000;
+  static constexpr size_t kMaxLosses = 20'000;
   static constexpr size_t kBins = 8192;
   static constexpr size_t kMaxBinBytes = 2'000'000;  // bytes of all tracks in the page
 
@@ -92,15 +85,6 @@ class PageTimeline final : public correlate::PipelineObserver {
     std::vector<PcpuBin> bins;
     IntervalTrack vcpus;       // codes: VcpuTrack::index; parts: busy
     IntervalTrack interrupts;  // codes: the IRQ; parts: busy
-  };
-
-  // The last bracket of a vCPU's samples, or instant.
-  struct Bracket {
-    TscRange range;
-    std::optional<size_t> entry;  // index in samples_, if kept
-    // Number of brackets so far, starting at the vCPU's index. If vCPUs are sampled in turn and all
-    // started at 0, every sample of some vCPUs would be dropped.
-    uint64_t number = 0;
   };
 
   void OnRunstateInterval(const correlate::RunstateInterval& interval) override;
@@ -128,27 +112,18 @@ class PageTimeline final : public correlate::PipelineObserver {
   void ForEachTrack(const std::vector<uint32_t>& known, F visit);
   // Returns the number of the segment's kind, which is a text of the page.
   uint32_t KindOf(const correlate::Segment& segment);
-  // Drops every second bracket of each vCPU, also of later samples. It is called at most about 64
-  // times: then no vCPU has a bracket whose number is a multiple of kept_samples_.
-  void ThinSamples();
 
   // Returns the indices of the vCPUs that the page shows, in the order of their domains.
   [[nodiscard]] std::vector<uint32_t> KnownVcpus() const;
-  // Replaces the indices of vCPUs in all lists by their numbers in the page.
-  void RenumberVcpus(const std::vector<uint32_t>& numbers);
   // Return the first `bins` bins as the page has them.
   [[nodiscard]] std::string BinsOf(const Vcpu& vcpu, size_t bins) const;
   [[nodiscard]] std::string BinsOf(const std::vector<PcpuBin>& pcpu, size_t bins,
                                    const std::vector<uint32_t>& numbers) const;
-  // Adds the intervals of all tracks to the page's data.
-  absl::Status AddIntervals(const std::vector<uint32_t>& known,
-                            const std::vector<uint32_t>& numbers, nlohmann::ordered_json& out);
+  // Returns the numbers in the page, by VcpuTrack::index, of those that it shows.
+  [[nodiscard]] std::vector<uint32_t> NumbersOf(const std::vector<uint32_t>& known) const;
 
   const ProfileReport& report_;
-  Resolver& resolver_;
   Tsc origin_;
-  PageOverTime over_time_;
-  std::optional<Tsc> zero_;
   uint64_t length_ = 0;
   uint64_t bin_ = 1024;      // cycles
   std::vector<Vcpu> vcpus_;  // by VcpuTrack::index
@@ -158,13 +133,8 @@ class PageTimeline final : public correlate::PipelineObserver {
   absl::flat_hash_map<std::array<uint32_t, 4>, uint32_t> run_kinds_;
   absl::flat_hash_map<std::array<uint32_t, 3>, uint32_t> segment_kinds_;
   StringInterner segment_names_;
-  TrackLimit limit_{kMaxIntervals, kMaxIntervalBytes};
-  std::vector<int64_t> samples_;
-  std::vector<Bracket> brackets_;  // by vCPU
-  uint64_t kept_samples_ = 1;      // one of so many
-  uint64_t samples_left_out_ = 0;
+  TrackLimit limit_{kMaxIntervals};
   std::vector<int64_t> lost_;
-  StringInterner texts_;
   PageExitList exits_;
 };
 

@@ -337,11 +337,13 @@ class Counter final : public correlate::PipelineObserver {
 };
 
 TEST_F(RecordedWithTraceTest, ObserverDoesNotChangeResult) {
-  auto watched = Profiler::OfRecording(Request(), *input_->recording,
+  Counter counter;
+  ProfileRequest request = Request();
+  request.observers.pipeline = &counter;
+  auto watched = Profiler::OfRecording(std::move(request), *input_->recording,
                                        input_->recording->info().events, {.events = {0}}, {});
   ASSERT_TRUE(watched.ok()) << watched.status();
-  Counter counter;
-  const auto seen = watched->Run(&counter);
+  const auto seen = watched->Run();
   ASSERT_TRUE(seen.ok()) << seen.status();
   EXPECT_GT(counter.items, 0U);
   EXPECT_GT(counter.placed, 0U);

@@ -120,7 +120,7 @@ TEST(TrackLimit, BoundsBytesOfPage) {
   const auto all = [&tracks](auto visit) {
     for (IntervalTrack& track : tracks) visit(track);
   };
-  TrackLimit limit(kIntervals, kMostBytes);
+  TrackLimit limit(kIntervals);
   uint64_t at = 0;
   uint64_t length_of_all = 0;
   for (uint64_t i = 0; i < kIntervals; ++i) {
@@ -131,7 +131,7 @@ TEST(TrackLimit, BoundsBytesOfPage) {
     length_of_all += length;
   }
   EXPECT_EQ(limit.together_below(), 0);
-  const PackedTracks packed = limit.Pack(all).value();
+  const PackedTracks packed = limit.Pack(kMostBytes, all).value();
   EXPECT_LE(packed.packed.size(), kMostBytes);
   EXPECT_GT(packed.packed.size(), kMostBytes / 4);
   EXPECT_GT(limit.together_below(), 0);
@@ -152,9 +152,9 @@ TEST(TrackLimit, EndsWhereNothingIsSmallEnough) {
   const auto all = [&tracks](auto visit) {
     for (IntervalTrack& track : tracks) visit(track);
   };
-  TrackLimit limit(100, 1);
+  TrackLimit limit(100);
   for (IntervalTrack& track : tracks) limit.Add(track, 0, TrackPart::kFirst, 5, 10, all);
-  EXPECT_EQ(limit.Pack(all).value().bytes.size(), 3);
+  EXPECT_EQ(limit.Pack(1, all).value().bytes.size(), 3);
 }
 
 }  // namespace

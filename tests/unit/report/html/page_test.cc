@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <string>
 
 namespace xenoscope::report {
 namespace {
@@ -57,6 +58,18 @@ TEST(ProfilePage, LeavesOutTheSmallestOfManyRows) {
   }
   EXPECT_DOUBLE_EQ(samples, kRows * (kRows + 1.0) / 2);
   EXPECT_NEAR(share, 1, 1e-9);
+}
+
+TEST(BytesLeft, KeepPagesSmall) {
+  const ordered_json some{{"notes", std::string(100'000, 'x')}};
+  const size_t of_few = BytesLeft(some, 2);
+  EXPECT_LE(ToPage(some)->size() + of_few, 3'000'000);
+  EXPECT_GT(of_few, 2'000'000);
+  EXPECT_GT(BytesLeft(some, 64), of_few);
+  EXPECT_EQ(BytesLeft(some, 128), BytesLeft(some, 4096));
+  EXPECT_LE(ToPage(some)->size() + BytesLeft(some, 4096), 10'000'000);
+  // What '<' becomes counts, too.
+  EXPECT_EQ(BytesLeft({{"notes", std::string(2'000'000, '<')}}, 2), kLeastRestBytes);
 }
 
 }  // namespace

@@ -43,14 +43,13 @@ class PageTimelineSamples : public testing::Test {
   PageTimelineSamples() {
     report_.domain_name = [](DomainId) { return "web"; };
     report_.sampled = {Tsc{0}, Tsc{kLength}};
-    pipeline_observer_.OnRecord(trace::Record{});
     for (uint32_t vcpu = 0; vcpu < 2; ++vcpu) {
       correlate::RunstateInterval run;
       run.vcpu = Vcpu(vcpu);
       run.vcpu_index = vcpu;
       run.range = report_.sampled;
       run.state = correlate::TimelineState::kRunning;
-      pipeline_observer_.OnRunstateInterval(run);
+      trace_observer_.OnRunstateInterval(run);
     }
   }
 
@@ -61,7 +60,7 @@ class PageTimelineSamples : public testing::Test {
     placed.sample = &sample_;
     placed.vcpu = Vcpu(vcpu);
     placed.when = {Tsc{begin}, Tsc{begin + length}};
-    pipeline_observer_.OnPlaced(placed);
+    samples_.OnPlaced(placed);
   }
 
   // One value of each entry of the page.
@@ -81,27 +80,32 @@ class PageTimelineSamples : public testing::Test {
 
   ordered_json Page() {
     timeline_.Finish();
-    return timeline_.TimelineJson().value();
+    ordered_json page = timeline_.ToJson(samples_).value();
+    EXPECT_TRUE(timeline_.AddIntervals(1'000'000, page).ok());
+    return page;
   }
 
   OneFunction resolver_;
   ProfileReport report_;
   recording::Sample sample_;
-  PageTimeline timeline_{report_, resolver_, Tsc{0}};
-  correlate::PipelineObserver& pipeline_observer_ = timeline_;
+  PageTimeline timeline_{report_, Tsc{0}};
+  PageSamples samples_{resolver_};
+  correlate::TraceObserver& trace_observer_ = timeline_;
+  correlate::TimelineObserver nothing_;
+  correlate::Timeline xen_{nothing_};
 };
 
 TEST_F(PageTimelineSamples, KeepAllSamplesWithinLimit) {
-  for (uint64_t i = 0; i < PageTimeline::kMaxSamples; ++i) Place(i % 2, 100 * i, 1);
+  for (uint64_t i = 0; i < PageSamples::kMaxSamples; ++i) Place(i % 2, 100 * i, 1);
   const ordered_json page = Page();
-  EXPECT_EQ(Column(page, 3).size(), PageTimeline::kMaxSamples);
+  EXPECT_EQ(Column(page, 3).size(), PageSamples::kMaxSamples);
   EXPECT_EQ(page["kept_samples"], 1);
   EXPECT_EQ(page["samples_left_out"], 0);
-  EXPECT_EQ(Sum(Column(page, 5)), PageTimeline::kMaxSamples);
+  EXPECT_EQ(Sum(Column(page, 5)), PageSamples::kMaxSamples);
 }
 
 TEST_F(PageTimelineSamples, ExcessSamplesAreThinnedEvenly) {
-  constexpr uint64_t kAll = 3 * PageTimeline::kMaxSamples;
+  constexpr uint64_t kAll = 3 * PageSamples::kMaxSamples;
   for (uint64_t i = 0; i < kAll; ++i) Place(i % 2, 100 * i, 1);
   const ordered_json page = Page();
   EXPECT_EQ(page["kept_samples"], 4);
@@ -128,7 +132,7 @@ TEST_F(PageTimelineSamples, KnowTheWaker) {
   wake.tsc = Tsc{5000};
   wake.pcpu = PcpuId{3};
   wake.payload = {reinterpret_cast<const std::byte*>(words.data()), 2};
-  pipeline_observer_.OnRecord(wake);
+  trace_observer_.OnRecord(wake, xen_);
   correlate::RunstateInterval wait;
   wait.vcpu = Vcpu(1);
   wait.vcpu_index = 1;
@@ -136,9 +140,9 @@ TEST_F(PageTimelineSamples, KnowTheWaker) {
   wait.range = {Tsc{5000}, Tsc{6000}};
   wait.state = correlate::TimelineState::kRunnable;
   wait.cause = correlate::RunnableCause::kWake;
-  pipeline_observer_.OnRunstateInterval(wait);
+  trace_observer_.OnRunstateInterval(wait);
   wait.range = {Tsc{7000}, Tsc{8000}};  // woken by a record that was lost
-  pipeline_observer_.OnRunstateInterval(wait);
+  trace_observer_.OnRunstateInterval(wait);
   const ordered_json page = Page();
   EXPECT_THAT(page["run_kinds"], testing::Contains(ordered_json({1, 1, 0, 4})));
   EXPECT_THAT(page["run_kinds"], testing::Contains(ordered_json({1, 1, 0, 0})));
@@ -147,14 +151,14 @@ TEST_F(PageTimelineSamples, KnowTheWaker) {
 // Brackets hold several samples each, and continue while the list is thinned.
 TEST_F(PageTimelineSamples, CountBracketedSamples) {
   uint64_t all = 0;
-  for (uint64_t bracket = 0; bracket < 2 * PageTimeline::kMaxSamples + 7; ++bracket) {
+  for (uint64_t bracket = 0; bracket < 2 * PageSamples::kMaxSamples + 7; ++bracket) {
     for (uint64_t i = 0; i < 1 + bracket % 3; ++i, ++all) {
       for (const uint32_t vcpu : {0U, 1U}) Place(vcpu, 100 * bracket, 100);
     }
   }
   const ordered_json page = Page();
   const std::vector<uint64_t> counts = Column(page, 5);
-  EXPECT_LE(counts.size(), PageTimeline::kMaxSamples);
+  EXPECT_LE(counts.size(), PageSamples::kMaxSamples);
   EXPECT_TRUE(std::has_single_bit(page["kept_samples"].get<uint64_t>()));
   EXPECT_GT(page["samples_left_out"].get<uint64_t>(), 0);
   EXPECT_EQ(Sum(counts) + page["samples_left_out"].get<uint64_t>(), 2 * all);
