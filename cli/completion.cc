@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "absl/strings/ascii.h"
 #include "base/error.h"
+#include "base/mode.h"
 #include "cli/commands.h"
 #include "cli/described_options.h"
 #include "cli/domain_names.h"
@@ -19,6 +21,9 @@
 
 namespace xenoscope::cli {
 namespace {
+
+constexpr std::array kModes = {ToString(Mode::kUser), ToString(Mode::kKernel),
+                               ToString(Mode::kXen)};
 
 std::string Replaced(std::string_view text, char what, std::string_view by) {
   std::string out;
@@ -30,16 +35,21 @@ std::string Replaced(std::string_view text, char what, std::string_view by) {
 
 std::string BashCase(Command command) {
   std::vector<std::string> names;
-  std::string values;  // cases of the word before
+  std::string filters;  // with a blank around each
+  std::string values;   // cases of the word before
   for (const DescribedOption& option : DescribeOptions(command)) {
     names.insert(names.end(), option.names.begin(), option.names.end());
     if (option.value.empty()) continue;
-    values += fmt::format("        {}) words='{}' value=yes{}{} ;;\n", fmt::join(option.names, "|"),
-                          fmt::join(option.choices, " "), option.list ? " list=yes" : "",
-                          option.value == kDomainValue ? " domains=yes" : "");
+    if (option.value == kFilterValue) filters = fmt::format(" {} ", fmt::join(option.names, " "));
+    values +=
+        fmt::format("        {}) words='{}' value=yes{}{}{} ;;\n", fmt::join(option.names, "|"),
+                    fmt::join(option.choices, " "), option.list ? " list=yes" : "",
+                    option.value == kDomainValue ? " domains=yes" : "",
+                    option.value == kFilterValue ? " filter=yes" : "");
   }
-  return fmt::format("    {})\n      options='{}'\n      case $previous in\n{}      esac ;;\n",
-                     command.Name(), fmt::join(names, " "), values);
+  return fmt::format(
+      "    {})\n      options='{}'\n      filters='{}'\n      case $previous in\n{}      esac ;;\n",
+      command.Name(), fmt::join(names, " "), filters, values);
 }
 
 std::string Bash(Command program) {
@@ -53,12 +63,14 @@ std::string Bash(Command program) {
       R"(# bash completion for xenoscope
 _xenoscope() {{
   local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD - 1]}}
-  local command= options= words= value= list= domains= before= word recording i
-  # The words of --format=json are three.
+  local command= options= words= value= list= domains= filter= filters= before= word recording i
+  # The words of --format=json are three; of --where domain=pv four, the third of which is '='.
+  local at=$((COMP_CWORD - 1))
   if [[ $current == = ]]; then
     current=
   elif [[ $previous == = ]]; then
-    previous=${{COMP_WORDS[COMP_CWORD - 2]}}
+    at=$((COMP_CWORD - 2))
+    previous=${{COMP_WORDS[at]}}
   fi
   for ((i = 1; i < COMP_CWORD; i++)); do
     if [[ ${{COMP_WORDS[i]}} != -* ]]; then command=${{COMP_WORDS[i]}}; break; fi
@@ -66,6 +78,17 @@ _xenoscope() {{
   case $command in
     '') options='-h --help --version' words='{}' ;;
 {}  esac
+  # What a column may have: that is behind '=', and the option before it.
+  word=${{COMP_WORDS[at - 1]}}
+  [[ $word != = ]] || word=${{COMP_WORDS[at - 2]}}
+  if [[ $at -lt $((COMP_CWORD - 1)) || ${{COMP_WORDS[COMP_CWORD]}} == = ]] &&
+    [[ -n $word && $filters == *" $word "* ]]; then
+    value=yes list=yes
+    case $previous in
+      domain) domains=yes ;;
+      mode) words='{}' ;;
+    esac
+  fi
   if [[ -n $domains ]]; then
     # The recording is the first word that is a file. Its names are words as they are: a guest may
     # have chosen them, and compgen would run what is in them.
@@ -83,8 +106,9 @@ _xenoscope() {{
   elif [[ -n $words ]]; then
     COMPREPLY=()
     for word in $words; do
-      if [[ $word == "$current"* ]]; then COMPREPLY+=("$before$word"); fi
+      if [[ $word == "$current"* ]]; then COMPREPLY+=("$before$word${{filter:+=}}"); fi
     done
+    [[ -z $filter ]] || compopt -o nospace 2>/dev/null
   else
     compopt -o default 2>/dev/null
     COMPREPLY=()
@@ -92,7 +116,7 @@ _xenoscope() {{
 }}
 complete -F _xenoscope xenoscope
 )",
-      fmt::join(commands, " "), cases);
+      fmt::join(commands, " "), cases, fmt::join(kModes, " "));
 }
 
 // zsh: with what each does beside it.
@@ -111,6 +135,8 @@ std::string ZshValue(const DescribedOption& option) {
   std::string words = "_files";
   if (option.value == kDomainValue) {
     words = "_xenoscope_domains";
+  } else if (option.value == kFilterValue) {
+    words = fmt::format("_xenoscope_filter {}", fmt::join(option.choices, " "));
   } else if (!option.choices.empty()) {
     const std::string choices = fmt::format("{}", fmt::join(option.choices, " "));
     words = option.list ? "_values -s , word " + choices : "(" + choices + ")";
@@ -148,6 +174,15 @@ _xenoscope_domains() {{
   done
   _values -s , domain ${{(f)"$(xenoscope completion --domains "$recording" 2>/dev/null)"}}
 }}
+_xenoscope_filter() {{
+  if compset -P 'domain='; then
+    _xenoscope_domains
+  elif compset -P 'mode='; then
+    _values -s , mode {}
+  elif ! compset -P '*='; then
+    compadd -S = "$@"
+  fi
+}}
 _xenoscope() {{
   if (( CURRENT == 2 )); then
     local -a commands=(
@@ -162,7 +197,7 @@ _xenoscope() {{
 }}
 _xenoscope "$@"
 )zsh",
-      commands, cases);
+      fmt::join(kModes, " "), commands, cases);
 }
 
 // Whether a shell takes the name as it is.

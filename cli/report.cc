@@ -121,8 +121,8 @@ absl::Status MakeProfile(const ProfileSource& source, const ReportOptions& optio
   if (!HasFindings(options)) return source.Profile(options.profile, std::move(columns), out);
   FindingsPass pass(options.profile,
                     options.findings ? FindingsDetail::kAll : FindingsDetail::kQuick);
-  XENOSCOPE_RETURN_IF_ERROR(source.Profile(options.profile, std::move(columns), out,
-                                           pass.observers()));
+  XENOSCOPE_RETURN_IF_ERROR(
+      source.Profile(options.profile, std::move(columns), out, pass.observers()));
   pass.AddTo(source, out);
   return absl::OkStatus();
 }
@@ -456,7 +456,8 @@ void AddSelectionOptions(Command command, ReportOptions& options) {
           },
           "Only rows with one of these texts in a column: exit=VMEXIT_CPUID,VMEXIT_IO*. May be "
           "repeated: all must match. Shares stay parts of all time")
-      .OneWordEach();
+      .OneWordEach()
+      .Suggest(kFilterValue, report::DimensionNames());
   command
       .AddOption("-e,--event", options.profile.event,
                  std::string(kEventHelp) +
