@@ -4,11 +4,15 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <functional>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
 #include "base/error.h"
 #include "base/ids.h"
@@ -27,8 +31,21 @@ bool Matches(const RowFilter& filter, const std::string& word) {
   });
 }
 
+// The name alone of "web (1234)", a process or thread with its number.
+std::string WithoutNumber(const std::string& text) {
+  const size_t begin = text.rfind(" (");
+  const bool is_numbered = begin != std::string::npos && text.ends_with(')') &&
+                           std::all_of(text.begin() + static_cast<ptrdiff_t>(begin) + 2,
+                                       text.end() - 1, absl::ascii_isdigit);
+  return is_numbered ? text.substr(0, begin) : text;
+}
+
 bool Matches(const RowFilter& filter, const ProfileReport& report, const ProfileRow& row) {
-  if (Matches(filter, DimensionText(report, row, filter.dimension))) return true;
+  const std::string text = DimensionText(report, row, filter.dimension);
+  if (Matches(filter, text)) return true;
+  if (filter.dimension == Dimension::kProcess || filter.dimension == Dimension::kThread) {
+    return Matches(filter, WithoutNumber(text));
+  }
   std::optional<DomainId> domain;
   if (filter.dimension == Dimension::kDomain) domain = row.domain;
   if (filter.dimension == Dimension::kBehalf) domain = row.behalf;
@@ -45,6 +62,25 @@ bool MatchesAll(const std::vector<RowFilter>& filters, const ProfileReport& repo
 void EraseRows(const std::vector<RowFilter>& filters, ProfileReport& report) {
   std::erase_if(report.result.rows,
                 [&](const ProfileRow& row) { return !MatchesAll(filters, report, row); });
+}
+
+// Returns what the column of a filter that no row matches has: the texts with the largest shares.
+std::string WhatThereIs(const RowFilter& filter, const ProfileReport& report) {
+  constexpr size_t kMost = 3;
+  std::map<std::string, double> shares;
+  for (const ProfileRow& row : report.result.rows) {
+    shares[DimensionText(report, row, filter.dimension)] += row.share;
+  }
+  std::vector<std::pair<double, std::string>> largest;
+  largest.reserve(shares.size());
+  for (const auto& [text, share] : shares) largest.emplace_back(share, text);
+  std::ranges::sort(largest, std::ranges::greater());
+  largest.resize(std::min(largest.size(), kMost));
+  std::vector<std::string> texts;
+  texts.reserve(largest.size());
+  for (auto& [share, text] : largest) texts.push_back(std::move(text));
+  return fmt::format("no row has {}; the largest of {}: {}", filter.text,
+                     ToString(filter.dimension), fmt::join(texts, ", "));
 }
 
 // Puts the rows by the listed columns in the place of those by all, and subtotals of chosen rows in
@@ -116,6 +152,12 @@ correlate::RowChoice ChoiceOf(const std::vector<RowFilter>& filters, ProfileRepo
 absl::Status ApplyRowFilters(const std::vector<RowFilter>& filters,
                              const std::vector<Dimension>& listed, ProfileReport& report) {
   if (filters.empty()) return absl::OkStatus();
+  for (const RowFilter& filter : filters) {
+    const auto matches = [&](const ProfileRow& row) { return Matches(filter, report, row); };
+    if (!report.result.rows.empty() && std::ranges::none_of(report.result.rows, matches)) {
+      report.cautions.push_back(WhatThereIs(filter, report));
+    }
+  }
   EraseRows(filters, report);
   // The text of a row is looked up in `result`.
   std::swap(report.result, report.secondary);

@@ -13,7 +13,7 @@ namespace xenoscope::report {
 struct RowFilter {
   correlate::Dimension dimension;
   // Texts of the column, with * and ? as in a shell; one of them must match. A domain matches by
-  // name and by number.
+  // name and by number, a process or thread with its number and without.
   std::vector<std::string> patterns;
   std::string text;  // the option's argument
 };

@@ -70,6 +70,25 @@ TEST(RowFilter, MatchesDomainsByNameAndId) {
   EXPECT_THAT(Kept({"domain=0,2"}), ElementsAre("svm_do_resume", "main"));
 }
 
+TEST(RowFilter, MatchesProcessesByNameAlone) {
+  ProfileReport report = Report();
+  report.by = {Dimension::kDomain, Dimension::kProcess};
+  std::vector<ProfileRow>& rows = report.result.rows;
+  rows[0].process_of_thread = "web (12)";
+  rows[1].process_of_thread = "web (13)";
+  rows[2].process_of_thread = "web (x)";
+  rows[3].process_of_thread = "webd (14)";
+  const std::vector<ProfileRow> all = rows;
+  const auto kept = [&](const char* text) {
+    rows = all;
+    EXPECT_TRUE(ApplyRowFilters({*ParseRowFilter(text)}, report.by, report).ok());
+    return rows.size();
+  };
+  EXPECT_EQ(kept("process=web"), 2);
+  EXPECT_EQ(kept("process=web (13)"), 1);
+  EXPECT_EQ(kept("process=web*"), 4);
+}
+
 TEST(RowFilter, ReportsRemainderAndDropsEmptyDomains) {
   ProfileReport report = Report();
   ASSERT_TRUE(ApplyRowFilters({*ParseRowFilter("mode=xen")}, report.by, report).ok());
@@ -77,6 +96,18 @@ TEST(RowFilter, ReportsRemainderAndDropsEmptyDomains) {
               ElementsAre("only rows with mode=xen: 20.0 of 40 samples, 50.00% of all time"));
   EXPECT_EQ(report.result.domains.size(), 2U);
   EXPECT_EQ(report.result.samples, 40);
+}
+
+TEST(RowFilter, SaysWhatThereIsWhereNothingMatches) {
+  ProfileReport report = Report();
+  report.result.rows[1].share = 0.5;
+  const std::vector<RowFilter> filters = {*ParseRowFilter("mode=xen"),
+                                          *ParseRowFilter("function=x")};
+  ASSERT_TRUE(ApplyRowFilters(filters, report.by, report).ok());
+  EXPECT_THAT(report.cautions,
+              ElementsAre("no row has function=x; the largest of function: svm_vmexit, "
+                          "svm_do_resume, main",
+                          HasSubstr("only rows with mode=xen and function=x: 0.0 of 40 samples")));
 }
 
 // A report by domain and function that has been filtered by mode, with the subtotals of Xen's rows.
