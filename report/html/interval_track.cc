@@ -116,7 +116,7 @@ void TrackLimit::Add(IntervalTrack& track, uint32_t code, TrackPart part, uint64
   entries_ -= track.entries();
   track.Add(code, part, begin, length, together_);
   entries_ += track.entries();
-  if (entries_ > most_) Thin(most_, all);
+  if (entries_ > most_) Thin(most_ / 4 * 3, all);
 }
 
 absl::StatusOr<PackedTracks> TrackLimit::Pack(size_t most_bytes, ForEachTrack all) {
@@ -133,7 +133,7 @@ absl::StatusOr<PackedTracks> TrackLimit::Pack(size_t most_bytes, ForEachTrack al
     XENOSCOPE_ASSIGN_OR_RETURN(tracks.packed, Packed(bytes));
     if (tracks.packed.size() <= most_bytes || together_.below >= kLongest) return tracks;
     entries_ = entries;
-    Thin(entries, all);
+    Thin(entries * most_bytes / tracks.packed.size(), all);
   }
 }
 
@@ -141,8 +141,8 @@ void TrackLimit::Thin(size_t most, ForEachTrack all) {
   // From a fraction of a microsecond on, in small steps: intervals of one kind have similar
   // lengths.
   together_.below = std::max<uint64_t>(together_.below, 512);
-  while (entries_ > most / 4 * 3 && together_.below < kLongest) {
-    together_.below += together_.below / 4;
+  while (entries_ > most && together_.below < kLongest) {
+    together_.below += together_.below / 8;
     entries_ = 0;
     all([this](IntervalTrack& track) {
       track.Thin(together_);

@@ -91,8 +91,7 @@ class TrackLimit {
   [[nodiscard]] uint64_t together_below() const { return together_.below; }
 
  private:
-  // Shows more intervals together until there are at most three quarters of `most` entries, or
-  // all are together.
+  // Shows more intervals together until there are at most `most` entries, or all are together.
   void Thin(size_t most, ForEachTrack all);
 
   size_t most_;

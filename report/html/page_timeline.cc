@@ -49,6 +49,12 @@ TrackPart PartOf(TimelineState state) {
   return TrackPart::kNone;
 }
 
+ordered_json TracksJson(PackedTracks tracks, const TrackLimit& limit) {
+  return {{"packed", std::move(tracks.packed)},
+          {"bytes", std::move(tracks.bytes)},
+          {"together_below", limit.together_below()}};
+}
+
 // Returns the number of the key, which is new if the table does not have it.
 template <typename Key>
 uint32_t NumberIn(absl::flat_hash_map<Key, uint32_t>& table, const Key& key) {
@@ -75,8 +81,8 @@ void PageTimeline::OnInterrupt(const trace::Record& record) {
   const auto [begin, end] = *shown;
   ExtendTo(end);
   constexpr uint32_t kMostIrqs = 1U << 20U;
-  Keep(pcpus_[record.pcpu.value].interrupts, std::min(handled.irq, kMostIrqs), TrackPart::kFirst,
-       begin, end - begin);
+  Detail(pcpus_[record.pcpu.value].interrupts, std::min(handled.irq, kMostIrqs), TrackPart::kFirst,
+         begin, end - begin);
 }
 
 void PageTimeline::OnNonRecord(const trace::Item& item) {
@@ -150,17 +156,27 @@ void PageTimeline::AddToBins(Vcpu& vcpu, VcpuActivity activity, uint64_t begin,
 }
 
 template <typename F>
-void PageTimeline::ForEachTrack(const std::vector<uint32_t>& known, F visit) {
+void PageTimeline::ForEachSchedule(const std::vector<uint32_t>& known, F visit) {
   for (auto& [number, pcpu] : pcpus_) visit(pcpu.vcpus);
-  for (auto& [number, pcpu] : pcpus_) visit(pcpu.interrupts);
   for (const uint32_t i : known) visit(vcpus_[i].runstates);
+}
+
+template <typename F>
+void PageTimeline::ForEachDetail(const std::vector<uint32_t>& known, F visit) {
+  for (auto& [number, pcpu] : pcpus_) visit(pcpu.interrupts);
   for (const uint32_t i : known) visit(vcpus_[i].segments);
 }
 
-void PageTimeline::Keep(IntervalTrack& track, uint32_t code, TrackPart part, uint64_t begin,
-                        uint64_t length) {
-  limit_.Add(track, code, part, begin, length,
-             [this](auto visit) { ForEachTrack(KnownVcpus(), visit); });
+void PageTimeline::Schedule(IntervalTrack& track, uint32_t code, TrackPart part, uint64_t begin,
+                            uint64_t length) {
+  schedule_limit_.Add(track, code, part, begin, length,
+                      [this](auto visit) { ForEachSchedule(KnownVcpus(), visit); });
+}
+
+void PageTimeline::Detail(IntervalTrack& track, uint32_t code, TrackPart part, uint64_t begin,
+                          uint64_t length) {
+  detail_limit_.Add(track, code, part, begin, length,
+                    [this](auto visit) { ForEachDetail(KnownVcpus(), visit); });
 }
 
 uint32_t PageTimeline::KindOf(const Segment& segment) {
@@ -189,14 +205,14 @@ void PageTimeline::OnRunstateInterval(const RunstateInterval& interval) {
       if (bin >= bins.size()) bins.resize(bin + 1);
       bins[bin].Add(interval.vcpu_index, cycles);
     });
-    Keep(pcpu.vcpus, interval.vcpu_index, TrackPart::kFirst, begin, end - begin);
+    Schedule(pcpu.vcpus, interval.vcpu_index, TrackPart::kFirst, begin, end - begin);
   } else if (const auto activity = WaitActivityOf(interval.state)) {
     AddToBins(vcpu, *activity, begin, end);
   }
   const uint32_t kind = NumberIn(
       run_kinds_, {static_cast<uint32_t>(interval.state), static_cast<uint32_t>(interval.cause),
                    interval.pcpu.value, WakerOf(vcpu, interval)});
-  Keep(vcpu.runstates, kind, PartOf(interval.state), begin, end - begin);
+  Schedule(vcpu.runstates, kind, PartOf(interval.state), begin, end - begin);
 }
 
 void PageTimeline::OnSegment(const Segment& segment) {
@@ -211,8 +227,8 @@ void PageTimeline::OnSegment(const Segment& segment) {
   }
   if (segment.kind == SegmentKind::kUndivided) return;
   const bool in_guest = segment.kind == SegmentKind::kGuest;
-  Keep(vcpu.segments, KindOf(segment), in_guest ? TrackPart::kFirst : TrackPart::kSecond, begin,
-       end - begin);
+  Detail(vcpu.segments, KindOf(segment), in_guest ? TrackPart::kFirst : TrackPart::kSecond, begin,
+         end - begin);
 }
 
 void PageTimeline::OnExit(const ExitArc& arc) {
@@ -268,14 +284,17 @@ std::vector<uint32_t> PageTimeline::NumbersOf(const std::vector<uint32_t>& known
 
 absl::Status PageTimeline::AddIntervals(size_t most_bytes, ordered_json& out) {
   const std::vector<uint32_t> known = KnownVcpus();
-  XENOSCOPE_ASSIGN_OR_RETURN(PackedTracks tracks, limit_.Pack(most_bytes, [&](auto visit) {
-    ForEachTrack(known, visit);
-  }));
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      PackedTracks schedule,
+      schedule_limit_.Pack(most_bytes / 4 * 3, [&](auto visit) { ForEachSchedule(known, visit); }));
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      PackedTracks details,
+      detail_limit_.Pack(most_bytes - std::min(most_bytes, schedule.packed.size()),
+                         [&](auto visit) { ForEachDetail(known, visit); }));
   ordered_json kinds = ordered_json::array();
   for (const auto& [kind, number] : run_kinds_) kinds[number] = kind;
-  out["intervals"] = std::move(tracks.packed);
-  out["interval_bytes"] = std::move(tracks.bytes);
-  out["together_below"] = limit_.together_below();
+  out["schedule"] = TracksJson(std::move(schedule), schedule_limit_);
+  out["details"] = TracksJson(std::move(details), detail_limit_);
   out["run_kinds"] = std::move(kinds);
   out["segment_kinds"] = segment_names_.all();
   out["vcpu_numbers"] = NumbersOf(known);

@@ -104,12 +104,16 @@ class PageTimeline final : public correlate::TraceObserver {
   void ExtendTo(uint64_t end);
   void HalveResolution();
   void AddToBins(Vcpu& vcpu, VcpuActivity activity, uint64_t begin, uint64_t end) const;
-  // Adds the interval to the track, which is one of this timeline.
-  void Keep(IntervalTrack& track, uint32_t code, TrackPart part, uint64_t begin, uint64_t length);
-  // Calls visit(track) for all tracks of intervals: of what ran on pCPUs, of their interrupts, then
-  // of the vCPUs `known`.
+  // Add the interval to the track of this timeline, which is one of the schedule or of details.
+  void Schedule(IntervalTrack& track, uint32_t code, TrackPart part, uint64_t begin,
+                uint64_t length);
+  void Detail(IntervalTrack& track, uint32_t code, TrackPart part, uint64_t begin, uint64_t length);
+  // Call visit(track) for what ran on pCPUs, then for the runstates of the vCPUs `known`; and for
+  // interrupts of pCPUs, then for the segments of those vCPUs.
   template <typename F>
-  void ForEachTrack(const std::vector<uint32_t>& known, F visit);
+  void ForEachSchedule(const std::vector<uint32_t>& known, F visit);
+  template <typename F>
+  void ForEachDetail(const std::vector<uint32_t>& known, F visit);
   // Returns the number of the segment's kind, which is a text of the page.
   uint32_t KindOf(const correlate::Segment& segment);
 
@@ -133,7 +137,9 @@ class PageTimeline final : public correlate::TraceObserver {
   absl::flat_hash_map<std::array<uint32_t, 4>, uint32_t> run_kinds_;
   absl::flat_hash_map<std::array<uint32_t, 3>, uint32_t> segment_kinds_;
   StringInterner segment_names_;
-  TrackLimit limit_{kMaxIntervals};
+  // Where VM exits are many, they are shown together, but timeslices are not.
+  TrackLimit schedule_limit_{kMaxIntervals};
+  TrackLimit detail_limit_{kMaxIntervals};
   std::vector<int64_t> lost_;
   PageExitList exits_;
 };

@@ -345,12 +345,17 @@ function Colours({ timeline }: { timeline: Timeline }): JSX.Element {
 /** What the picture does not show. */
 function Notes({ timeline, seconds }: { timeline: Timeline; seconds: (cycles: number) => string }): JSX.Element {
   const leftOut = timeline.threads?.left_out ?? 0;
+  const kinds: [string, number][] = [
+    ["timeslices and waits", timeline.schedule.together_below],
+    ["VM exits and interrupts", timeline.details.together_below],
+  ];
+  const together = kinds.filter(([, below]) => below > 0).map(([what, below]) => `${what} below ${seconds(below)}`);
   return (
     <>
-      {timeline.together_below === 0 ? null : (
+      {together.length === 0 ? null : (
         <p class="soft">
-          {`Neighbours that are shorter than ${seconds(timeline.together_below)} are drawn together. Make a report ` +
-            "with --from and --to to see each of them."}
+          {`Neighbours are drawn together where they are short: ${together.join(", ")}. Make a report with --from and ` +
+            "--to to see each of them."}
         </p>
       )}
       {leftOut === 0 ? null : (

@@ -130,27 +130,29 @@ export function timelineGroups(timeline: Timeline, activity: Activity, hz: numbe
   for (const name of "guest exit running runnable blocked lost irq line bracket user kernel xen".split(" "))
     c[name] = colour(name);
 
-  const packed = packedRows(timeline.intervals, timeline.interval_bytes);
+  /** The intervals of several rows, each unpacked when it is asked for. */
+  function lazyRows({ packed, bytes }: Timeline["schedule"]): (i: number) => Intervals {
+    const row = packedRows(packed, bytes);
+    const known: (Intervals | undefined)[] = [];
+    return (i) => (known[i] ??= lazyIntervals(() => row(i)));
+  }
   const threads = timeline.threads === undefined ? undefined : new Threads(timeline.threads);
   const handlers = timeline.threads === undefined ? undefined : new Handlers(timeline.threads.handlers);
-  const known: (Intervals | undefined)[] = [];
-  /** Those of each pCPU's vCPUs and interrupts, each vCPU's runstates and exits. */
-  const intervals = (i: number): Intervals => (known[i] ??= lazyIntervals(() => packed(i)));
-  const ofPcpu = (i: number): Intervals => intervals(i);
-  const interruptsAt = (i: number): number => timeline.pcpus.length + i;
-  const ofInterrupts = (i: number): Intervals => intervals(interruptsAt(i));
-  const ofRunstates = (vcpu: number): Intervals => intervals(2 * timeline.pcpus.length + vcpu);
-  const segmentsAt = (vcpu: number): number => 2 * timeline.pcpus.length + vcpus.length + vcpu;
-  const ofSegments = (vcpu: number): Intervals => intervals(segmentsAt(vcpu));
-  const hasIntervals = (i: number): boolean => (timeline.interval_bytes[i] ?? 0) > 0;
+  const ofPcpu = lazyRows(timeline.schedule);
+  const ofRunstates = (vcpu: number): Intervals => ofPcpu(timeline.pcpus.length + vcpu);
+  const ofInterrupts = lazyRows(timeline.details);
+  const segmentsAt = (vcpu: number): number => timeline.pcpus.length + vcpu;
+  const ofSegments = (vcpu: number): Intervals => ofInterrupts(segmentsAt(vcpu));
+  const hasDetails = (i: number): boolean => (timeline.details.bytes[i] ?? 0) > 0;
   const binBytes = activity.bytes;
   const samples = entriesByRow(timeline.samples, 6);
   const losses = entriesByRow(timeline.lost, 4);
   const vcpuOn = (pcpu: number, i: number): number => timeline.vcpu_numbers[ofPcpu(pcpu).code[i] ?? 0] ?? 0;
 
-  /** A layer of packed intervals; `kind` has the words of an interval, `parts` those and the colours of the parts. */
+  /** A layer of packed intervals, shorter ones than `below` together; `kind` has the words of an interval, `parts` those and the colours of the parts. */
   function packedLayer(
     of: Intervals,
+    below: number,
     kind: (i: number) => { words: string; colour: string },
     parts: [words: string, colour: string][],
     name: (i: number) => string,
@@ -175,7 +177,7 @@ export function timelineGroups(timeline: Timeline, activity: Activity, hz: numbe
         if (several === undefined) return [name(i), kind(i).words, timed(i, when)];
         return [
           name(i),
-          `${count(several.count)} intervals, each shorter than ${seconds(timeline.together_below)}`,
+          `${count(several.count)} intervals, each shorter than ${seconds(below)}`,
           ...parts.flatMap(([words], k) =>
             (several.parts[k] ?? 0) > 0 ? [`${words} ${seconds(several.parts[k])}`] : [],
           ),
@@ -227,7 +229,7 @@ export function timelineGroups(timeline: Timeline, activity: Activity, hz: numbe
       };
     };
     const parts = ["running", "runnable", "blocked"].map((words): [string, string] => [words, c[words] ?? ""]);
-    const layer = packedLayer(of, kind, parts, () => nameOf(vcpu));
+    const layer = packedLayer(of, timeline.schedule.together_below, kind, parts, () => nameOf(vcpu));
     layer.label = undefined;
     const { lines } = layer;
     layer.lines = (i, when) => [...lines(i, when), ...[wokenBy(i)].filter((text) => text !== "")];
@@ -282,7 +284,7 @@ export function timelineGroups(timeline: Timeline, activity: Activity, hz: numbe
       ["in the guest", c.guest ?? ""],
       ["in Xen", c.exit ?? ""],
     ];
-    const layer = packedLayer(of, kind, parts, () => nameOf(vcpu));
+    const layer = packedLayer(of, timeline.details.together_below, kind, parts, () => nameOf(vcpu));
     return { title: "guest, exits", height: 14, layers: [layer], bins: vcpuBins(vcpu, VCPU_KINDS.slice(0, 2)) };
   }
 
@@ -324,7 +326,7 @@ export function timelineGroups(timeline: Timeline, activity: Activity, hz: numbe
       words: `running on pCPU ${number}`,
       colour: domainColour(vcpuOn(i, k)),
     });
-    const ran = packedLayer(of, kind, [["running", c.running ?? ""]], (k) =>
+    const ran = packedLayer(of, timeline.schedule.together_below, kind, [["running", c.running ?? ""]], (k) =>
       of.several.has(k) ? `pCPU ${number}` : nameOf(vcpuOn(i, k)),
     );
     ran.label = (k) => (of.several.has(k) ? "" : nameOf(vcpuOn(i, k)));
@@ -352,7 +354,7 @@ export function timelineGroups(timeline: Timeline, activity: Activity, hz: numbe
       words: `interrupt ${of.code[k]}`,
       colour: c.irq ?? "",
     });
-    const layer = packedLayer(of, kind, [["handling interrupts", c.irq ?? ""]], () => `pCPU ${timeline.pcpus[i]}`);
+    const layer = packedLayer(of, timeline.details.together_below, kind, [["handling interrupts", c.irq ?? ""]], () => `pCPU ${timeline.pcpus[i]}`);
     return { title: "interrupts", height: 12, layers: [layer] };
   }
 
@@ -417,7 +419,7 @@ export function timelineGroups(timeline: Timeline, activity: Activity, hz: numbe
           threads && pcpuThreads(threads, hz, ofPcpu(i), (k) => nameOf(vcpuOn(i, k))),
           handlers && pcpuHandlers(handlers, hz, ofPcpu(i), (k) => nameOf(vcpuOn(i, k))),
         ]),
-        ...(hasIntervals(interruptsAt(i)) ? [interruptTrack(i)] : []),
+        ...(hasDetails(i) ? [interruptTrack(i)] : []),
       ],
     }),
   );
@@ -448,7 +450,7 @@ export function timelineGroups(timeline: Timeline, activity: Activity, hz: numbe
             threads && vcpuThreads(threads, hz, vcpus[i].name),
             handlers && vcpuHandlers(handlers, hz, vcpus[i].name),
           ]),
-          ...(hasIntervals(segmentsAt(i)) ? [exitTrack(i)] : []),
+          ...(hasDetails(segmentsAt(i)) ? [exitTrack(i)] : []),
           ...(samples.has(i) ? [sampleTrack(i)] : []),
         ],
         beside: (from, to) => ranAndWaited([i], from, to),
