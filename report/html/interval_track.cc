@@ -1,6 +1,7 @@
 #include "report/html/interval_track.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "report/html/packed.h"
@@ -10,6 +11,10 @@ namespace {
 
 // Where all intervals are shown together that there can be: 16 of these are years.
 constexpr uint64_t kLongest = uint64_t{1} << 56U;
+
+// Units of times: 2^4 cycles where there are too many bytes, then 2^8, a tenth of a microsecond.
+constexpr unsigned kShiftStep = 4;
+constexpr unsigned kMaxShift = 8;
 
 // Reads what PutNumber wrote, from `at` on, and moves `at` behind it.
 uint64_t TakeNumber(const std::string& bytes, size_t& at) {
@@ -71,14 +76,16 @@ void IntervalTrack::Append(const Entry& entry, ShortIntervals together) {
 }
 
 void IntervalTrack::Write(const Entry& entry) {
-  PutNumber(entry.head, bytes_);
-  PutNumber(Zigzag(entry.begin - end_), bytes_);
-  PutNumber(entry.end - entry.begin, bytes_);
+  const uint64_t begin = entry.begin >> shift_;
+  const uint64_t end = entry.end >> shift_;
+  PutNumber(entry.head, columns_[kHeads]);
+  PutNumber(Zigzag(begin - end_), columns_[kGaps]);
+  PutNumber(end - begin, columns_[kLengths]);
   if (entry.head == 0) {
-    PutNumber(entry.count, bytes_);
-    for (const uint64_t part : entry.parts) PutNumber(part, bytes_);
+    PutNumber(entry.count, columns_[kLengths]);
+    for (const uint64_t part : entry.parts) PutNumber(part >> shift_, columns_[kLengths]);
   }
-  end_ = entry.end;
+  end_ = end;
   ++entries_;
 }
 
@@ -88,27 +95,34 @@ void IntervalTrack::Close() {
 }
 
 void IntervalTrack::Thin(ShortIntervals together) {
-  const std::string bytes = Finish();
+  const std::array<std::string, kColumns> columns = Finish();
+  const unsigned shift = shift_;
   *this = {};
-  uint64_t end = 0;
-  for (size_t at = 0; at < bytes.size();) {
-    Entry entry;
-    entry.head = TakeNumber(bytes, at);
-    entry.begin = end + Unzigzag(TakeNumber(bytes, at));
-    entry.end = entry.begin + TakeNumber(bytes, at);
-    entry.count = 1;
+  shift_ = together.shift;
+  std::array<size_t, kColumns> at{};
+  const auto take = [&](Column column) { return TakeNumber(columns[column], at[column]); };
+  uint64_t end = 0;  // in the units of the columns
+  while (at[kHeads] < columns[kHeads].size()) {
+    Entry entry{.head = take(kHeads), .count = 1};
+    const uint64_t begin = end + Unzigzag(take(kGaps));
+    end = begin + take(kLengths);
+    entry.begin = begin << shift;
+    entry.end = end << shift;
     if (entry.head == 0) {
-      entry.count = TakeNumber(bytes, at);
-      for (uint64_t& part : entry.parts) part = TakeNumber(bytes, at);
+      entry.count = take(kLengths);
+      for (uint64_t& part : entry.parts) part = take(kLengths) << shift;
     }
-    end = entry.end;
     Append(entry, together);
   }
 }
 
-const std::string& IntervalTrack::Finish() {
+const std::array<std::string, IntervalTrack::kColumns>& IntervalTrack::Finish() {
   Close();
-  return bytes_;
+  return columns_;
+}
+
+nlohmann::ordered_json PackedTracks::ToJson() const {
+  return {{"packed", packed}, {"bytes", bytes}, {"unit", unit}, {"together_below", together_below}};
 }
 
 void TrackLimit::Add(IntervalTrack& track, uint32_t code, TrackPart part, uint64_t begin,
@@ -121,19 +135,24 @@ void TrackLimit::Add(IntervalTrack& track, uint32_t code, TrackPart part, uint64
 
 absl::StatusOr<PackedTracks> TrackLimit::Pack(size_t most_bytes, ForEachTrack all) {
   for (;;) {
-    PackedTracks tracks;
+    PackedTracks tracks{.unit = uint64_t{1} << together_.shift, .together_below = together_.below};
     std::string bytes;
-    size_t entries = 0;
+    entries_ = 0;
     all([&](IntervalTrack& track) {
-      const std::string& own = track.Finish();
-      tracks.bytes.push_back(own.size());
-      bytes += own;
-      entries += track.entries();
+      for (const std::string& column : track.Finish()) {
+        tracks.bytes.push_back(column.size());
+        bytes += column;
+      }
+      entries_ += track.entries();
     });
     XENOSCOPE_ASSIGN_OR_RETURN(tracks.packed, Packed(bytes));
     if (tracks.packed.size() <= most_bytes || together_.below >= kLongest) return tracks;
-    entries_ = entries;
-    Thin(entries * most_bytes / tracks.packed.size(), all);
+    if (together_.shift < kMaxShift) {
+      together_.shift += kShiftStep;
+      all([this](IntervalTrack& track) { track.Thin(together_); });
+    } else {
+      Thin(entries_ * most_bytes / tracks.packed.size(), all);
+    }
   }
 }
 

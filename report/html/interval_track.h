@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -18,9 +19,11 @@ namespace xenoscope::report {
 inline constexpr size_t kTrackParts = 3;
 enum class TrackPart : uint8_t { kFirst, kSecond, kThird, kNone };
 
-// Intervals shorter than this number of cycles are shown together; 0: each is shown.
+// How short intervals are kept.
 struct ShortIntervals {
-  uint64_t below = 0;
+  uint64_t below = 0;  // cycles: shorter ones are shown together; 0: each is shown
+  // The binary logarithm of the unit in which times are written, in cycles.
+  unsigned shift = 0;
   // An entry for several is at most so long.
   [[nodiscard]] uint64_t Longest() const { return 16 * below; }
 };
@@ -34,11 +37,16 @@ class IntervalTrack {
   // Puts short intervals together that were kept so far. O(entries).
   void Thin(ShortIntervals together);
 
-  // Returns the entries; after it nothing is added. Each is a sequence of LEB128 numbers:
-  // - an interval: (code << 2 | part) + 1, the time since the end of the entry before (zigzag),
-  //   its length;
-  // - several: 0, that time, length, number, and the cycles of each of kTrackParts parts.
-  const std::string& Finish();
+  // The numbers of all entries, LEB128, by what they are: like beside like compresses better.
+  // - kHeads: of an interval (code << 2 | part) + 1; of several 0;
+  // - kGaps: the time since the end of the entry before, zigzag;
+  // - kLengths: the entry's length; of several also their number, and the time of each of
+  //   kTrackParts parts.
+  // Times are in units of 2^shift cycles; an instant is the unit in which it is.
+  enum Column : uint8_t { kHeads, kGaps, kLengths };
+  static constexpr size_t kColumns = 3;
+  // Returns the columns; after it nothing is added.
+  const std::array<std::string, kColumns>& Finish();
   [[nodiscard]] size_t entries() const { return entries_ + (open_.count > 0 ? 1 : 0); }
 
  private:
@@ -57,16 +65,23 @@ class IntervalTrack {
   // Writes what is open.
   void Close();
 
-  std::string bytes_;
+  std::array<std::string, kColumns> columns_;
+  unsigned shift_ = 0;  // ShortIntervals::shift of what is in columns_
   size_t entries_ = 0;
-  uint64_t end_ = 0;  // of the last entry in bytes_
+  uint64_t end_ = 0;  // of the last entry in columns_, in units
   Entry open_;        // short intervals that the next one may join; none if its count is 0
 };
 
 // Tracks as the page has them.
 struct PackedTracks {
-  std::string packed;         // the entries of all tracks: Packed()
-  std::vector<size_t> bytes;  // of each track, before they were packed
+  std::string packed{};         // the columns of all tracks: Packed()
+  std::vector<size_t> bytes{};  // of each column of each track, before they were packed
+  uint64_t unit = 1;            // cycles
+  // Intervals of fewer cycles were shown together; 0: none were.
+  uint64_t together_below = 0;
+
+  // Returns them as the page has them (docs/schemas/page.schema.json).
+  [[nodiscard]] nlohmann::ordered_json ToJson() const;
 };
 
 // Keeps the entries of several tracks together below a maximum: beyond it, more of the short
@@ -84,11 +99,10 @@ class TrackLimit {
            ForEachTrack all);
   // Returns the tracks, after the last interval, as at most `most_bytes` bytes of the page unless
   // all intervals of a track are one entry. How many bytes an entry takes is known only now: those
-  // of a busy host have times that compress badly. O(entries) for each time that there are too many
-  // bytes. Errors: Internal when zlib fails.
+  // of a busy host have times that compress badly. Where there are too many, times get a coarser
+  // unit first, of 256 cycles at most. O(entries) for each time that there are too many bytes.
+  // Errors: Internal when zlib fails.
   absl::StatusOr<PackedTracks> Pack(size_t most_bytes, ForEachTrack all);
-  // Intervals shorter than this were shown together. After Pack it is that of its tracks.
-  [[nodiscard]] uint64_t together_below() const { return together_.below; }
 
  private:
   // Shows more intervals together until there are at most `most` entries, or all are together.

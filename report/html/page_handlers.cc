@@ -49,13 +49,10 @@ absl::StatusOr<ordered_json> PageHandlers::ToJson(
   ordered_json names = ordered_json::array();
   for (const auto& [key, number] : numbers_) names[number] = Printable(HandlerTitle(key));
   XENOSCOPE_ASSIGN_OR_RETURN(
-      PackedTracks packed,
+      const PackedTracks packed,
       limit_.Pack(kMaxIntervalBytes, [this](auto visit) { ForEachTrack(visit); }));
-  return ordered_json{{"names", std::move(names)},
-                      {"vcpus", std::move(vcpus)},
-                      {"together_below", limit_.together_below()},
-                      {"interval_bytes", std::move(packed.bytes)},
-                      {"intervals", std::move(packed.packed)}};
+  return ordered_json{
+      {"names", std::move(names)}, {"vcpus", std::move(vcpus)}, {"rows", packed.ToJson()}};
 }
 
 }  // namespace xenoscope::report

@@ -153,16 +153,15 @@ absl::StatusOr<ordered_json> PageThreads::ToJson(
                     {"tid", described.tid}});
     put(domains_[domain].threads[thread]);
   }
-  XENOSCOPE_ASSIGN_OR_RETURN(PackedTracks packed, limit_.Pack(kMaxIntervalBytes, [&](auto visit) {
-    for (IntervalTrack* track : tracks) visit(*track);
-  }));
+  XENOSCOPE_ASSIGN_OR_RETURN(const PackedTracks packed,
+                             limit_.Pack(kMaxIntervalBytes, [&](auto visit) {
+                               for (IntervalTrack* track : tracks) visit(*track);
+                             }));
   ordered_json out{{"list", std::move(list)},
                    {"left_out", all - longest.size()},
                    {"vcpus", std::move(vcpus)},
                    {"numbers", std::move(numbers)},
-                   {"together_below", limit_.together_below()},
-                   {"interval_bytes", std::move(packed.bytes)},
-                   {"intervals", std::move(packed.packed)}};
+                   {"rows", packed.ToJson()}};
   XENOSCOPE_ASSIGN_OR_RETURN(out["handlers"], handlers_.ToJson(label));
   return out;
 }

@@ -49,12 +49,6 @@ TrackPart PartOf(TimelineState state) {
   return TrackPart::kNone;
 }
 
-ordered_json TracksJson(PackedTracks tracks, const TrackLimit& limit) {
-  return {{"packed", std::move(tracks.packed)},
-          {"bytes", std::move(tracks.bytes)},
-          {"together_below", limit.together_below()}};
-}
-
 // Returns the number of the key, which is new if the table does not have it.
 template <typename Key>
 uint32_t NumberIn(absl::flat_hash_map<Key, uint32_t>& table, const Key& key) {
@@ -285,16 +279,16 @@ std::vector<uint32_t> PageTimeline::NumbersOf(const std::vector<uint32_t>& known
 absl::Status PageTimeline::AddIntervals(size_t most_bytes, ordered_json& out) {
   const std::vector<uint32_t> known = KnownVcpus();
   XENOSCOPE_ASSIGN_OR_RETURN(
-      PackedTracks schedule,
+      const PackedTracks schedule,
       schedule_limit_.Pack(most_bytes / 4 * 3, [&](auto visit) { ForEachSchedule(known, visit); }));
   XENOSCOPE_ASSIGN_OR_RETURN(
-      PackedTracks details,
+      const PackedTracks details,
       detail_limit_.Pack(most_bytes - std::min(most_bytes, schedule.packed.size()),
                          [&](auto visit) { ForEachDetail(known, visit); }));
   ordered_json kinds = ordered_json::array();
   for (const auto& [kind, number] : run_kinds_) kinds[number] = kind;
-  out["schedule"] = TracksJson(std::move(schedule), schedule_limit_);
-  out["details"] = TracksJson(std::move(details), detail_limit_);
+  out["schedule"] = schedule.ToJson();
+  out["details"] = details.ToJson();
   out["run_kinds"] = std::move(kinds);
   out["segment_kinds"] = segment_names_.all();
   out["vcpu_numbers"] = NumbersOf(known);

@@ -1,9 +1,8 @@
 // The handlers of kernels' interrupts: which of them ran on each vCPU, and lanes of them on vCPUs and pCPUs.
 import { colour } from "./canvas";
 import { count, time } from "./format";
-import { Intervals, readIntervals } from "./intervals";
+import { Intervals, intervalRows } from "./intervals";
 import type { Handlers as HandlersData } from "./page_data";
-import { packedRows } from "./packed";
 import { clipped } from "./threads";
 import type { Layer, Track } from "./tracks";
 
@@ -13,19 +12,17 @@ type Kind = (typeof KINDS)[number];
 
 export class Handlers {
   private readonly vcpus: Map<string, number>;
-  private readonly rows: (i: number) => Uint8Array;
-  private readonly known: (Intervals | undefined)[] = [];
+  private readonly intervals: (row: number) => Intervals;
 
   constructor(private readonly of: HandlersData) {
     this.vcpus = new Map(of.vcpus.map((name, i) => [name, i]));
-    this.rows = packedRows(of.intervals, of.interval_bytes);
+    this.intervals = intervalRows(of.rows);
   }
   /** Those of a vCPU, by its name; undefined: none is known. */
   onVcpu(name: string, kind: Kind): Intervals | undefined {
     const vcpu = this.vcpus.get(name);
     if (vcpu === undefined) return undefined;
-    const i = 2 * vcpu + (kind === "irq" ? 0 : 1);
-    return (this.known[i] ??= readIntervals(this.rows(i)));
+    return this.intervals(2 * vcpu + (kind === "irq" ? 0 : 1));
   }
   /** What an interval is called. */
   nameOf(of: Intervals, i: number): string {

@@ -1,5 +1,6 @@
 // The intervals of a row of the timeline: report/html/interval_track.h.
-import { Numbers } from "./packed";
+import type { PackedTracks } from "./page_data";
+import { Numbers, packedRows } from "./packed";
 
 /** What an entry for several neighbours has of each part: runstates running, runnable, blocked; guest, Xen. */
 export const PARTS = 3;
@@ -16,10 +17,25 @@ export interface Intervals {
   several: Map<number, { count: number; parts: number[] }>;
 }
 
-/** The entries of a row, which are read when they are first asked for: most rows of a wide host are not in view. */
-export function lazyIntervals(bytes: () => Uint8Array): Intervals {
+/** A row's columns of numbers. */
+const COLUMNS = 3;
+
+/** The rows by their number. Each is read when it is first asked for: most rows of a wide host are not in view. */
+export function intervalRows({ packed, bytes, unit }: PackedTracks): (row: number) => Intervals {
+  const column = packedRows(packed, bytes);
+  const known: (Intervals | undefined)[] = [];
+  const columns = (row: number): Uint8Array[] => Array.from({ length: COLUMNS }, (_, k) => column(COLUMNS * row + k));
+  return (row) => (known[row] ??= lazyIntervals(() => readIntervals(columns(row), unit)));
+}
+
+/** Whether the row has an interval. */
+export function hasIntervals({ bytes }: PackedTracks, row: number): boolean {
+  return (bytes[COLUMNS * row] ?? 0) > 0;
+}
+
+function lazyIntervals(readAll: () => Intervals): Intervals {
   let made: Intervals | undefined;
-  const read = (): Intervals => (made ??= readIntervals(bytes()));
+  const read = (): Intervals => (made ??= readAll());
   return {
     get begin() {
       return read().begin;
@@ -39,25 +55,25 @@ export function lazyIntervals(bytes: () => Uint8Array): Intervals {
   };
 }
 
-export function readIntervals(bytes: Uint8Array): Intervals {
-  const numbers = new Numbers(bytes);
+function readIntervals(columns: Uint8Array[], unit: number): Intervals {
+  const [heads, gaps, lengths] = columns.map((bytes) => new Numbers(bytes)) as [Numbers, Numbers, Numbers];
   const begin: number[] = [];
   const end: number[] = [];
   const code: number[] = [];
   const part: number[] = [];
   const several = new Map<number, { count: number; parts: number[] }>();
   let at = 0;
-  while (numbers.more) {
-    const head = numbers.next();
-    at += numbers.nextSigned();
+  while (heads.more) {
+    const head = heads.next();
+    at += unit * gaps.nextSigned();
     begin.push(at);
-    at += numbers.next();
+    at += unit * lengths.next();
     end.push(at);
     code.push(head === 0 ? -1 : (head - 1) >> 2);
     part.push(head === 0 ? NO_PART : (head - 1) & 3);
     if (head === 0) {
-      const count = numbers.next();
-      several.set(begin.length - 1, { count, parts: Array.from({ length: PARTS }, () => numbers.next()) });
+      const count = lengths.next();
+      several.set(begin.length - 1, { count, parts: Array.from({ length: PARTS }, () => unit * lengths.next()) });
     }
   }
   return {

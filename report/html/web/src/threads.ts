@@ -1,7 +1,6 @@
 // The threads of domains whose kernels' events were recorded: which of them ran on each vCPU, and what each did.
 import type { ThreadItem, Threads as ThreadsData } from "./page_data";
-import { Intervals, firstAfter, readIntervals } from "./intervals";
-import { packedRows } from "./packed";
+import { Intervals, firstAfter, intervalRows } from "./intervals";
 
 /** By guests::ThreadState: the words, and the colour of style.css. */
 export const THREAD_STATES: [words: string, colour: string][] = [
@@ -30,15 +29,14 @@ export const threadName = ({ name, tid }: ThreadItem): string => numbered(name, 
 export class Threads {
   readonly list: ThreadItem[];
   private readonly vcpus: Map<string, number>;
-  private readonly rows: (i: number) => Uint8Array;
-  private readonly known: (Intervals | undefined)[] = [];
+  private readonly intervals: (row: number) => Intervals;
   /** By ThreadColours: the number of the colour of each thread of the list. */
   private readonly places: Record<ThreadColours, number[]>;
 
   constructor(readonly of: ThreadsData) {
     this.list = of.list;
     this.vcpus = new Map(of.vcpus.map((name, i) => [name, i]));
-    this.rows = packedRows(of.intervals, of.interval_bytes);
+    this.intervals = intervalRows(of.rows);
     const placesOf = (key: (thread: ThreadItem) => string): number[] => {
       const places = new Map<string, number>();
       return of.list.map((thread) => {
@@ -55,9 +53,6 @@ export class Threads {
     };
   }
 
-  private intervals(i: number): Intervals {
-    return (this.known[i] ??= readIntervals(this.rows(i)));
-  }
   /** The threads on a vCPU, by its name; undefined: its kernel's events were not recorded. */
   onVcpu(name: string): Intervals | undefined {
     const i = this.vcpus.get(name);

@@ -354,8 +354,8 @@ function Notes({ timeline, seconds }: { timeline: Timeline; seconds: (cycles: nu
     <>
       {together.length === 0 ? null : (
         <p class="soft">
-          {`Neighbours are drawn together where they are short: ${together.join(", ")}. Make a report with --from and ` +
-            "--to to see each of them."}
+          {`Neighbours are drawn together where they are short: ${together.join(", ")}. Make a report with --from ` +
+            "and --to to see each of them."}
         </p>
       )}
       {leftOut === 0 ? null : (

@@ -6,8 +6,7 @@ import { count, percent, time } from "./format";
 import { domainsHeat, pcpusHeat } from "./heat_lanes";
 import type { Heat } from "./heat_track";
 import { Handlers, pcpuHandlers, vcpuHandlers } from "./handlers";
-import { Intervals, firstAfter, lazyIntervals } from "./intervals";
-import { packedRows } from "./packed";
+import { Intervals, firstAfter, hasIntervals, intervalRows } from "./intervals";
 import { pcpuThreads, threadGroups, vcpuThreads } from "./thread_tracks";
 import { Threads } from "./threads";
 
@@ -130,26 +129,22 @@ export function timelineGroups(timeline: Timeline, activity: Activity, hz: numbe
   for (const name of "guest exit running runnable blocked lost irq line bracket user kernel xen".split(" "))
     c[name] = colour(name);
 
-  /** The intervals of several rows, each unpacked when it is asked for. */
-  function lazyRows({ packed, bytes }: Timeline["schedule"]): (i: number) => Intervals {
-    const row = packedRows(packed, bytes);
-    const known: (Intervals | undefined)[] = [];
-    return (i) => (known[i] ??= lazyIntervals(() => row(i)));
-  }
   const threads = timeline.threads === undefined ? undefined : new Threads(timeline.threads);
   const handlers = timeline.threads === undefined ? undefined : new Handlers(timeline.threads.handlers);
-  const ofPcpu = lazyRows(timeline.schedule);
+  const ofPcpu = intervalRows(timeline.schedule);
   const ofRunstates = (vcpu: number): Intervals => ofPcpu(timeline.pcpus.length + vcpu);
-  const ofInterrupts = lazyRows(timeline.details);
+  const ofInterrupts = intervalRows(timeline.details);
   const segmentsAt = (vcpu: number): number => timeline.pcpus.length + vcpu;
   const ofSegments = (vcpu: number): Intervals => ofInterrupts(segmentsAt(vcpu));
-  const hasDetails = (i: number): boolean => (timeline.details.bytes[i] ?? 0) > 0;
   const binBytes = activity.bytes;
   const samples = entriesByRow(timeline.samples, 6);
   const losses = entriesByRow(timeline.lost, 4);
   const vcpuOn = (pcpu: number, i: number): number => timeline.vcpu_numbers[ofPcpu(pcpu).code[i] ?? 0] ?? 0;
 
-  /** A layer of packed intervals, shorter ones than `below` together; `kind` has the words of an interval, `parts` those and the colours of the parts. */
+  /**
+   * A layer of packed intervals, those shorter than `below` together; `kind` has the words of an interval, `parts`
+   * those and the colours of the parts.
+   */
   function packedLayer(
     of: Intervals,
     below: number,
@@ -354,7 +349,8 @@ export function timelineGroups(timeline: Timeline, activity: Activity, hz: numbe
       words: `interrupt ${of.code[k]}`,
       colour: c.irq ?? "",
     });
-    const layer = packedLayer(of, timeline.details.together_below, kind, [["handling interrupts", c.irq ?? ""]], () => `pCPU ${timeline.pcpus[i]}`);
+    const parts: [string, string][] = [["handling interrupts", c.irq ?? ""]];
+    const layer = packedLayer(of, timeline.details.together_below, kind, parts, () => `pCPU ${timeline.pcpus[i]}`);
     return { title: "interrupts", height: 12, layers: [layer] };
   }
 
@@ -419,7 +415,7 @@ export function timelineGroups(timeline: Timeline, activity: Activity, hz: numbe
           threads && pcpuThreads(threads, hz, ofPcpu(i), (k) => nameOf(vcpuOn(i, k))),
           handlers && pcpuHandlers(handlers, hz, ofPcpu(i), (k) => nameOf(vcpuOn(i, k))),
         ]),
-        ...(hasDetails(i) ? [interruptTrack(i)] : []),
+        ...(hasIntervals(timeline.details, i) ? [interruptTrack(i)] : []),
       ],
     }),
   );
@@ -450,7 +446,7 @@ export function timelineGroups(timeline: Timeline, activity: Activity, hz: numbe
             threads && vcpuThreads(threads, hz, vcpus[i].name),
             handlers && vcpuHandlers(handlers, hz, vcpus[i].name),
           ]),
-          ...(hasDetails(segmentsAt(i)) ? [exitTrack(i)] : []),
+          ...(hasIntervals(timeline.details, segmentsAt(i)) ? [exitTrack(i)] : []),
           ...(samples.has(i) ? [sampleTrack(i)] : []),
         ],
         beside: (from, to) => ranAndWaited([i], from, to),

@@ -61,17 +61,20 @@ TEST(PageThreads, AreThoseThatWereOnVcpusTheLongestFirst) {
   EXPECT_EQ(page["numbers"], ordered_json({0, 1}));
 }
 
-// A row is its intervals, each three numbers of one byte here: 3 for web1 v0; for web running,
-// sleeping, woken, running; for db running, stolen, running, sleeping.
+// A row has a head for each interval: 3 for web1 v0; for web running, sleeping, woken, running; for
+// db running, stolen, running, sleeping.
 TEST(PageThreads, StatesOfOneKindAreOneInterval) {
   RecordedKernel kernel(kD1);
   const ordered_json page = PageOf(RecordShop(kernel), {Tsc{0}, Tsc{1000}});
-  EXPECT_EQ(page["interval_bytes"].size(), 3U);
+  const auto heads = [](const ordered_json& of, size_t row) {
+    return of["rows"]["bytes"][IntervalTrack::kColumns * row];
+  };
+  EXPECT_EQ(page["rows"]["bytes"].size(), 3 * IntervalTrack::kColumns);
   RecordedKernel again(kD1);
   const ordered_json later = PageOf(RecordShop(again), {Tsc{460}, Tsc{1000}});
   EXPECT_EQ(later["list"].size(), 2U);
-  EXPECT_LT(later["interval_bytes"][0], page["interval_bytes"][0]);
-  EXPECT_LT(later["interval_bytes"][1], page["interval_bytes"][1]);
+  EXPECT_LT(heads(later, 0), heads(page, 0));
+  EXPECT_LT(heads(later, 1), heads(page, 1));
 }
 
 // A softirq [150, 260) is interrupted by a handler [200, 220); of [100, 120) only the end is known.
@@ -90,12 +93,13 @@ TEST(PageThreads, HandlersAreRowsOfTheirVcpu) {
   const ordered_json handlers = PageOf(kernel, {Tsc{100}, Tsc{230}})["handlers"];
   EXPECT_EQ(handlers["names"], ordered_json({"irq 24 eth<0>", "softirq NET_RX"}));
   EXPECT_EQ(handlers["vcpus"], ordered_json({"web1 v0"}));
-  // The head of code 0 or 1 and part 0; since the time 100, zigzag; the length in what is shown.
+  // Of each: the head of code 0 or 1 and part 0; since the time 100, zigzag; the length in what is
+  // shown.
   std::string expected;
   for (const uint64_t number : {1U, 2U * 100U, 20U, 5U, 2U * 50U, 80U}) {
     PutNumber(number, expected);
   }
-  EXPECT_EQ(handlers["intervals"], *Packed(expected));
+  EXPECT_EQ(handlers["rows"]["packed"], *Packed(expected));
 }
 
 }  // namespace
