@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::Pair;
 
 // Domain 1 has the vCPUs 0 and 2; there is no domain 2.
-class FakeVcpuCalls final : public VcpuCalls {
+class FakeRunTimeCalls final : public VcpuCalls {
  public:
   int Domain(DomainId domain, DomainState& state) override {
     state.max_vcpus = 3;
@@ -38,7 +38,7 @@ std::vector<recording::DomainInfo> TimedDomains() {
 }
 
 TEST(ReadRunTimesTest, ReadsVcpusThatExist) {
-  FakeVcpuCalls calls;
+  FakeRunTimeCalls calls;
   const auto times = ReadRunTimes(calls, TimedDomains());
   ASSERT_TRUE(times.ok()) << times.status();
   EXPECT_THAT(*times, ElementsAre(Pair(VcpuRef{DomainId{1}, VcpuId{0}}, 100),
@@ -46,7 +46,7 @@ TEST(ReadRunTimesTest, ReadsVcpusThatExist) {
 }
 
 TEST(ReadRunTimesTest, PassesErrorsOn) {
-  FakeVcpuCalls calls;
+  FakeRunTimeCalls calls;
   calls.error = -EPERM;
   EXPECT_TRUE(absl::IsPermissionDenied(ReadRunTimes(calls, TimedDomains()).status()));
 }
