@@ -42,8 +42,9 @@ agent::Hello MakeHello(const std::string& program) {
 }
 
 absl::StatusOr<std::unique_ptr<Source>> OpenPerf(std::vector<EventSpec> events,
-                                                 const agent::Prepare& how, bool allow_stacks,
-                                                 uint64_t tsc_hz) {
+                                                 const agent::Prepare& how,
+                                                 std::shared_ptr<PerfMapWatch> perf_maps,
+                                                 bool allow_stacks, uint64_t tsc_hz) {
   if (how.stack_bytes > kMaxStackBytes || how.stack_bytes % sizeof(uint64_t) != 0) {
     return InvalidError("pieces of stacks of {} bytes cannot be recorded", how.stack_bytes);
   }
@@ -58,27 +59,30 @@ absl::StatusOr<std::unique_ptr<Source>> OpenPerf(std::vector<EventSpec> events,
   perf.branch_records = how.branch_records;
   perf.seed = std::random_device()();
   perf.clock_hz = tsc_hz;
-  return PerfSource::Open(perf, LinuxPerfCalls(), [] { return ReadRunningProcesses(); });
+  return PerfSource::Open(
+      perf, LinuxPerfCalls(), [] { return ReadRunningProcesses(); }, std::move(perf_maps));
 }
 
-absl::StatusOr<std::unique_ptr<Source>> OpenSamples(const agent::Prepare& how, bool allow_stacks,
-                                                    uint64_t tsc_hz) {
+absl::StatusOr<std::unique_ptr<Source>> OpenSamples(const agent::Prepare& how,
+                                                    std::shared_ptr<PerfMapWatch> perf_maps,
+                                                    bool allow_stacks, uint64_t tsc_hz) {
   std::vector<EventSpec> events;
   for (const std::string& text : how.events) {
     XENOSCOPE_ASSIGN_OR_RETURN(EventSpec event, ParseEventSpec(text));
     events.push_back(std::move(event));
   }
   if (how.source == agent::GuestSource::kPerf) {
-    return OpenPerf(std::move(events), how, allow_stacks, tsc_hz);
+    return OpenPerf(std::move(events), how, std::move(perf_maps), allow_stacks, tsc_hz);
   }
   XENOSCOPE_ASSIGN_OR_RETURN(auto calls, OpenXenoprofCalls(XenoprofRole::kActive));
   return XenoprofMember::Open(std::move(calls), events, tsc_hz, ReadTsc);
 }
 
 absl::StatusOr<std::unique_ptr<Source>> OpenGuestSource(const agent::Prepare& how,
+                                                        std::shared_ptr<PerfMapWatch> perf_maps,
                                                         bool allow_stacks, uint64_t tsc_hz) {
   XENOSCOPE_ASSIGN_OR_RETURN(std::unique_ptr<Source> samples,
-                             OpenSamples(how, allow_stacks, tsc_hz));
+                             OpenSamples(how, std::move(perf_maps), allow_stacks, tsc_hz));
   if (!how.threads) return samples;
   auto threads = FtraceSource::Open({.events = how.kernel_events,
                                      .may_have_events = allow_stacks,
@@ -105,8 +109,9 @@ absl::StatusOr<std::vector<std::byte>> TakeBoot() {
 agent::ServerParts AgentParts(bool allow_stacks, const std::string& program) {
   agent::ServerParts parts;
   parts.hello = MakeHello(program);
-  parts.open_source = [allow_stacks, hz = parts.hello.tsc_hz](const agent::Prepare& how) {
-    return OpenGuestSource(how, allow_stacks, hz);
+  parts.open_source = [allow_stacks, hz = parts.hello.tsc_hz](const agent::Prepare& how,
+                                                              std::shared_ptr<PerfMapWatch> maps) {
+    return OpenGuestSource(how, std::move(maps), allow_stacks, hz);
   };
   parts.open_counters = OpenCounters;
   parts.read_tsc = ReadTsc;

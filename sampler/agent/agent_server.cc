@@ -190,7 +190,8 @@ absl::Status Server::Handle(const AnyMessage& message) {
 
 absl::Status Server::MakeReady(const Prepare& prepare) {
   if (source_) return PreconditionError("it is ready already");
-  XENOSCOPE_ASSIGN_OR_RETURN(std::unique_ptr<Source> source, parts_.open_source(prepare));
+  XENOSCOPE_ASSIGN_OR_RETURN(std::unique_ptr<Source> source,
+                             parts_.open_source(prepare, perf_maps_));
   // The recorder waits for the answer. Later, what takes long would be missing from the recording.
   XENOSCOPE_RETURN_IF_ERROR(source->PrepareStart());
   source_ = std::move(source);
@@ -235,7 +236,7 @@ absl::Status Server::SendCounts(const Count& count) {
 
 absl::Status Server::TakeFromSource(absl::Status (Source::*how)(recording::SampleWriter&)) {
   writer_.SetLimit(Room());
-  const absl::Status taken = (source_.get()->*how)(writer_);
+  absl::Status taken = (source_.get()->*how)(writer_);
   QueueSamples();
   return taken;
 }
@@ -328,7 +329,7 @@ void Server::OpenFile(FileKind kind) {
       break;
     }
     case FileKind::kPerfMaps:
-      content = std::make_unique<std::istringstream>(ReadPerfMaps(parts_.proc, parts_.tmp));
+      content = std::make_unique<std::istringstream>(perf_maps_->Read());
       break;
     case FileKind::kBootTrace:
       if (!parts_.boot_trace.ok()) {

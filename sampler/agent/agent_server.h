@@ -33,6 +33,7 @@
 #include "sampler/agent/agent_messages.h"
 #include "sampler/agent/channel.h"
 #include "sampler/perf/perf_counters.h"
+#include "sampler/perf/perf_map_watch.h"
 #include "sampler/source.h"
 
 namespace xenoscope::sampler::agent {
@@ -40,7 +41,10 @@ namespace xenoscope::sampler::agent {
 // What a server works with.
 struct ServerParts {
   Hello hello;  // the server's own hello
-  std::function<absl::StatusOr<std::unique_ptr<Source>>(const Prepare&)> open_source;
+  // Opens what samples; the server reads what `perf_maps` has kept meanwhile.
+  std::function<absl::StatusOr<std::unique_ptr<Source>>(const Prepare&,
+                                                        std::shared_ptr<PerfMapWatch> perf_maps)>
+      open_source;
   // Opens counters of events as after `stat -e`, on all CPUs.
   std::function<absl::StatusOr<PerfCounters>(const std::vector<std::string>&)> open_counters;
   std::function<Tsc()> read_tsc;
@@ -61,7 +65,10 @@ inline constexpr std::chrono::minutes kIdleTimeout{5};
 class Server {
  public:
   // `channel` and `parts` must outlive the server.
-  Server(Channel& channel, const ServerParts& parts) : link_(channel), parts_(parts) {}
+  Server(Channel& channel, const ServerParts& parts)
+      : link_(channel),
+        parts_(parts),
+        perf_maps_(std::make_shared<PerfMapWatch>(parts.proc, parts.tmp)) {}
 
   // Serves one recorder until it says bye or goes, or until the open file `end` can be read (OK in
   // all three cases). Errors: the recorder broke the protocol; DeadlineExceeded: it was silent for
@@ -106,6 +113,7 @@ class Server {
 
   Link link_;
   const ServerParts& parts_;
+  std::shared_ptr<PerfMapWatch> perf_maps_;
   std::unique_ptr<Source> source_;
   std::optional<PerfCounters> counters_;
   struct FileTransfer {

@@ -20,8 +20,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
-#include "base/directory.h"
 #include "base/file.h"
 #include "sampler/open_as_user.h"
 #include "sampler/running_processes.h"
@@ -57,7 +55,7 @@ uint32_t NumberInNamespace(const std::string& process, uint32_t pid) {
 void ForEachLineOf(int file, size_t most, bool& cut,
                    absl::FunctionRef<void(std::string_view)> use) {
   struct stat info {};
-  if (fstat(file, &info) != 0) return;
+  if (fstat(file, &info) != 0 || lseek(file, 0, SEEK_SET) != 0) return;
   const auto size = static_cast<size_t>(info.st_size);
   constexpr size_t kPiece = size_t{64} << 10;
   std::string piece(kPiece, '\0');
@@ -88,35 +86,6 @@ void ForEachLineOf(int file, size_t most, bool& cut,
   }
 }
 
-// Adds "# PID" and the lines of the file that are functions. Other lines are left out, as a user
-// may have put anything there.
-void AddFile(const File& file, uint32_t pid, size_t max_bytes, std::string& maps, bool& cut) {
-  if (!file.is_open()) return;
-  const size_t left = max_bytes - std::min(max_bytes, maps.size());
-  bool has_begun = false;
-  ForEachLineOf(file.fd(), left, cut, [&](std::string_view line) {
-    if (!symbolizer::ReadPerfMapLine(line)) return;
-    if (!std::exchange(has_begun, true)) maps += fmt::format("# {}\n", pid);
-    maps.append(line).push_back('\n');
-  });
-}
-
-// Adds the file of a running process, which belongs to the process's user.
-void AddFileOf(const std::string& path, uint32_t pid, size_t max_bytes, std::string& maps,
-               bool& cut) {
-  const File process_dir(open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!process_dir.is_open()) return;
-  // All is read through this directory, so that it belongs to one process even if that ends and
-  // another gets its number.
-  const std::string process = fmt::format("/proc/self/fd/{}", process_dir.fd());
-  const auto status = ReadSmallFile(process + "/status");
-  const auto ids = status ? ParseUserIds(*status) : std::nullopt;
-  const File tmp = ids ? OpenProcessTmp(process) : File();
-  if (!tmp.is_open()) return;
-  const std::string name = fmt::format("perf-{}.map", NumberInNamespace(process, pid));
-  AddFile(OpenAsUser(tmp.fd(), name, ids), pid, max_bytes, maps, cut);
-}
-
 }  // namespace
 
 std::vector<std::byte> ReadVdso() {
@@ -132,29 +101,42 @@ std::vector<std::byte> ReadVdso() {
   return {};
 }
 
-std::string ReadPerfMaps(const std::string& proc, const std::string& tmp, size_t max_bytes) {
-  const std::vector<std::string> none;
-  std::string maps;
-  maps.reserve(max_bytes);  // reserved so that it is never copied; unused memory costs nothing
-  bool cut = false;
-  std::vector<uint32_t> there;
-  ForEachProcess(proc, [&](uint32_t pid, const std::string& process) {
-    there.push_back(pid);
-    AddFileOf(process, pid, max_bytes, maps, cut);
+void PerfMapText::Add(const File& map, uint32_t pid) {
+  if (!map.is_open()) return;
+  text_.reserve(max_bytes_);  // so that it is never copied; unused memory costs nothing
+  const size_t left = max_bytes_ - std::min(max_bytes_, text_.size());
+  bool has_begun = false;
+  ForEachLineOf(map.fd(), left, is_cut_, [&](std::string_view line) {
+    if (!symbolizer::ReadPerfMapLine(line)) return;
+    if (!std::exchange(has_begun, true)) text_ += fmt::format("# {}\n", pid);
+    text_.append(line).push_back('\n');
   });
-  std::ranges::sort(there);
-  const auto directory = Directory::Open(tmp);
-  for (const std::string& name : directory.ok() ? directory->List().value_or(none) : none) {
-    absl::string_view number = name;
-    uint32_t pid = 0;
-    if (!absl::ConsumePrefix(&number, "perf-") || !absl::ConsumeSuffix(&number, ".map") ||
-        !absl::SimpleAtoi(number, &pid) || std::ranges::binary_search(there, pid)) {
-      continue;
-    }
-    AddFile(OpenAsUser(directory->fd(), name, std::nullopt), pid, max_bytes, maps, cut);
-  }
-  if (cut) maps += "# cut\n";
-  return maps;
+}
+
+void PerfMapText::Add(const PerfMapText& other) {
+  text_.reserve(max_bytes_);
+  text_ += other.text_;
+  is_cut_ = is_cut_ || other.is_cut_;
+}
+
+std::string PerfMapText::Take() && {
+  if (is_cut_) text_ += "# cut\n";
+  return std::move(text_);
+}
+
+PerfMapFile OpenPerfMap(const std::string& process, uint32_t pid) {
+  PerfMapFile file{File(open(process.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)), File()};
+  if (!file.process.is_open()) return file;
+  // All is read through this directory, so that it belongs to one process even if that ends and
+  // another gets its number.
+  const std::string opened = fmt::format("/proc/self/fd/{}", file.process.fd());
+  const auto status = ReadSmallFile(opened + "/status");
+  const auto ids = status ? ParseUserIds(*status) : std::nullopt;
+  const File tmp = ids ? OpenProcessTmp(opened) : File();
+  if (!tmp.is_open()) return file;
+  const std::string name = fmt::format("perf-{}.map", NumberInNamespace(opened, pid));
+  file.map = OpenAsUser(tmp.fd(), name, ids);
+  return file;
 }
 
 }  // namespace xenoscope::sampler

@@ -4,8 +4,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
+
+#include "base/file.h"
 
 namespace xenoscope::sampler {
 
@@ -15,12 +18,35 @@ std::vector<std::byte> ReadVdso();
 // Limit of the maps of all processes together, in bytes: a recorder takes no more from an agent.
 inline constexpr size_t kMaxPerfMapBytes = size_t{48} << 20;
 
-// Returns the maps of all processes in `proc`, each from its own /tmp under its pid in its own
-// namespace, and those in `tmp` of processes that have ended, as docs/recording-format.md
-// describes: "# PID", then those of the process's lines that are functions; "# cut" last when there
-// would be more. Any user can write to /tmp: of a running process only a file of its own user is
-// read, with that user's rights (open_as_user.h); other files only if their owner could read them.
-std::string ReadPerfMaps(const std::string& proc = "/proc", const std::string& tmp = "/tmp",
-                         size_t max_bytes = kMaxPerfMapBytes);
+// The functions of /tmp/perf-PID.map files, one file after the other, as docs/recording-format.md
+// describes: "# PID", then those of the file's lines that are functions; others are left out, as a
+// user may have put anything there.
+class PerfMapText {
+ public:
+  explicit PerfMapText(size_t max_bytes) : max_bytes_(max_bytes) {}
+
+  // Adds the file of that process, as far as there is room; nothing if it is not open.
+  void Add(const File& map, uint32_t pid);
+  // Adds all of the other text, which is no longer than there is room.
+  void Add(const PerfMapText& other);
+  // Returns the text, with "# cut" last when there would be more.
+  [[nodiscard]] std::string Take() &&;
+
+ private:
+  size_t max_bytes_;
+  std::string text_;
+  bool is_cut_ = false;
+};
+
+// The file of a running process.
+struct PerfMapFile {
+  File process;  // its directory in /proc; not open: there is no such process
+  File map;      // not open: it has none, or none that may be read
+};
+
+// Opens the process's file in its own /tmp, under its number in its own namespace. `process` is its
+// directory in /proc. Any user can write to /tmp: only a file of the process's own user is opened,
+// with that user's rights (open_as_user.h).
+PerfMapFile OpenPerfMap(const std::string& process, uint32_t pid);
 
 }  // namespace xenoscope::sampler

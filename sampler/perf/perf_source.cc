@@ -84,6 +84,14 @@ void SetPeriodOfGroup(uint64_t clock_hz, EventSpec& spec) {
   spec.period = DefaultEvent("", clock_hz).period;
 }
 
+// Whether code there may be that of a JIT compiler: memory without a file, or a memfd. Paths of
+// memory begin with "//" in perf's records, and with "[" in /proc.
+bool MayBeCompilers(std::string_view path) {
+  const bool is_kernels = path == "[vdso]" || path == "[vsyscall]" || path == "[uprobes]";
+  const bool is_file = path.starts_with('/') && !path.starts_with("//");
+  return !is_kernels && (!is_file || path.starts_with("/memfd:"));
+}
+
 MapEntry MakeMap(uint64_t address, uint64_t length, uint64_t offset, Bytes build_id) {
   MapEntry map;
   map.address = address;
@@ -109,18 +117,21 @@ ProcessEntry MakeEntry(ProcessEntryType type, uint32_t pid, uint32_t tid) {
 
 absl::StatusOr<std::unique_ptr<PerfSource>> PerfSource::Open(
     const PerfRequest& request, std::unique_ptr<PerfCalls> calls,
-    std::function<std::vector<RunningProcess>()> running) {
+    std::function<std::vector<RunningProcess>()> running, std::shared_ptr<PerfMapWatch> perf_maps) {
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private
-  std::unique_ptr<PerfSource> source(new PerfSource(request, std::move(calls), std::move(running)));
+  std::unique_ptr<PerfSource> source(
+      new PerfSource(request, std::move(calls), std::move(running), std::move(perf_maps)));
   XENOSCOPE_RETURN_IF_ERROR(source->OpenAll());
   return source;
 }
 
 PerfSource::PerfSource(const PerfRequest& request, std::unique_ptr<PerfCalls> calls,
-                       std::function<std::vector<RunningProcess>()> running)
+                       std::function<std::vector<RunningProcess>()> running,
+                       std::shared_ptr<PerfMapWatch> perf_maps)
     : request_(request),
       calls_(std::move(calls)),
       running_(std::move(running)),
+      perf_maps_(std::move(perf_maps)),
       chunk_(request.domain, {.piece_bytes = request.stack_bytes,
                               .bytes_per_second = request.stack_bytes_per_second,
                               .bytes = request.all_stack_bytes}),
@@ -403,6 +414,7 @@ absl::Status PerfSource::Start() {
   drain_timer_.Start(steady_clock::now());
   next_randomization_ = steady_clock::now() + kRandomizeInterval;
   next_cpu_poll_ = steady_clock::now() + kCpuPollInterval;
+  perf_maps_->Start();
   return absl::OkStatus();
 }
 
@@ -432,6 +444,7 @@ void PerfSource::ReadRunning() {
       running_chunk_.Add(*behalf, nullptr, "");
     }
     for (const ExecutableMap& map : process.maps) {
+      if (MayBeCompilers(map.path)) perf_maps_->Add(process.pid);
       const auto [build_id, is_new] = build_ids.try_emplace(map.path);
       if (is_new) build_id->second = reader.Read(map.path);
       const MapEntry mapped = MakeMap(map.begin, map.end - map.begin, map.offset,
@@ -604,6 +617,7 @@ std::optional<ProcessEntry> PerfSource::BehalfEntry(uint32_t pid, std::string_vi
 void PerfSource::AddPending(const PerfMap& map) {
   constexpr uint32_t kKernelPid = ~uint32_t{0};  // pid of modules' records
   if (map.pid == kKernelPid) return;
+  if (MayBeCompilers(map.path)) perf_maps_->Add(map.pid);
   ProcessEntry entry = MakeEntry(ProcessEntryType::kMap, map.pid, map.tid);
   if (map.build_id.empty()) entry.parent = NumberOfFileWithoutId(map.path, map.inode);
   pending_processes_.push_back({map.time, entry,
@@ -833,11 +847,12 @@ absl::Status PerfSource::Save(const recording::Writer& writer, recording::Record
     return absl::OkStatus();
   };
   XENOSCOPE_RETURN_IF_ERROR(add(SymbolFile::Kind::kVdso, ReadVdso(), "[vdso]"));
-  const std::string maps = ReadPerfMaps();
+  const std::string maps = perf_maps_->Read();
   return add(SymbolFile::Kind::kPerfMaps, AsBytes(maps), "/tmp/perf-PID.map");
 }
 
 absl::Status PerfSource::Close() {
+  perf_maps_->Stop();
   for (Cpu& cpu : cpus_) {
     if (cpu.ring_fd >= 0) CloseCpu(cpu);
   }

@@ -32,6 +32,7 @@
 #include "sampler/perf/perf_calls.h"
 #include "sampler/perf/perf_clock.h"
 #include "sampler/perf/perf_events.h"
+#include "sampler/perf/perf_map_watch.h"
 #include "sampler/perf/perf_records.h"
 #include "sampler/perf/perf_ring.h"
 #include "sampler/running_processes.h"
@@ -72,12 +73,14 @@ struct PerfRequest {
 
 class PerfSource final : public Source {
  public:
-  // `running` returns the processes that exist when sampling starts. Errors: an event does not
-  // exist (NotFound) or cannot be counted here, or not with branch records (Unimplemented);
-  // PermissionDenied; those of PerfError.
+  // `running` returns the processes that exist when sampling starts; while it samples, `perf_maps`
+  // watches those that may have a JIT compiler. Errors: an event does not exist (NotFound) or
+  // cannot be counted here, or not with branch records (Unimplemented); PermissionDenied; those of
+  // PerfError.
   static absl::StatusOr<std::unique_ptr<PerfSource>> Open(
       const PerfRequest& request, std::unique_ptr<PerfCalls> calls,
-      std::function<std::vector<RunningProcess>()> running);
+      std::function<std::vector<RunningProcess>()> running,
+      std::shared_ptr<PerfMapWatch> perf_maps = std::make_shared<PerfMapWatch>());
   PerfSource(const PerfSource&) = delete;
   PerfSource& operator=(const PerfSource&) = delete;
   ~PerfSource() override;
@@ -145,7 +148,8 @@ class PerfSource final : public Source {
   };
 
   PerfSource(const PerfRequest& request, std::unique_ptr<PerfCalls> calls,
-             std::function<std::vector<RunningProcess>()> running);
+             std::function<std::vector<RunningProcess>()> running,
+             std::shared_ptr<PerfMapWatch> perf_maps);
 
   absl::Status OpenAll();
   // Sets in which modes the event is counted.
@@ -198,6 +202,7 @@ class PerfSource final : public Source {
   PerfRequest request_;
   std::unique_ptr<PerfCalls> calls_;
   std::function<std::vector<RunningProcess>()> running_;
+  std::shared_ptr<PerfMapWatch> perf_maps_;
   std::vector<std::string> notes_;
   std::vector<Event> events_;
   std::vector<Cpu> cpus_;

@@ -212,7 +212,9 @@ TEST_F(AgentProxyTest, StreamsFiles) {
   constexpr size_t kMaxGrowth = size_t{8} << 20;
   const auto parts = std::make_shared<agent::ServerParts>();
   parts->hello = agent::FakeAgent(Now).hello;
-  parts->open_source = [](const agent::Prepare&) { return std::make_unique<NoSource>(); };
+  parts->open_source = [](const agent::Prepare&, const auto&) {
+    return std::make_unique<NoSource>();
+  };
   parts->read_tsc = Now;
   parts->kallsyms = path_ + "/kallsyms";
   parts->modules = parts->proc = parts->tmp = path_ + "/missing";

@@ -64,7 +64,7 @@ TEST(AgentServer, BoundsMemoryWhenRecorderDoesNotRead) {
     ServerParts parts;
     parts.kallsyms = "/proc/self/maps";
     parts.proc = parts.tmp = "/nowhere";
-    parts.open_source = [](const Prepare&) -> absl::StatusOr<std::unique_ptr<Source>> {
+    parts.open_source = [](const Prepare&, const auto&) -> absl::StatusOr<std::unique_ptr<Source>> {
       return absl::UnimplementedError("none here");
     };
     parts.open_counters = [](const std::vector<std::string>&) -> absl::StatusOr<PerfCounters> {
@@ -218,7 +218,9 @@ TEST(AgentServer, KeepsToTheLimitBetweenAnswers) {
   for (const Busy& busy : kCases) {
     PagesLeft left;
     ServerParts parts;
-    parts.open_source = [&](const Prepare&) { return std::make_unique<BusySource>(busy, left); };
+    parts.open_source = [&](const Prepare&, const auto&) {
+      return std::make_unique<BusySource>(busy, left);
+    };
     parts.read_tsc = [] { return Tsc{1}; };
     steady_clock::time_point now;
     parts.now = [&now] { return now += std::chrono::microseconds(1); };

@@ -145,7 +145,9 @@ class AgentTest : public ::testing::Test {
     ASSERT_NE(mkdtemp(path_.data()), nullptr);
     std::ofstream(path_ + "/kallsyms") << "ffffffff81000000 T _text\n" << std::string(100'000, '#');
     parts_.hello = GuestHello();
-    parts_.open_source = [](const agent::Prepare&) { return std::make_unique<FakeSource>(); };
+    parts_.open_source = [](const agent::Prepare&, const auto&) {
+      return std::make_unique<FakeSource>();
+    };
     parts_.read_tsc = GuestNow;
     parts_.kallsyms = path_ + "/kallsyms";
     parts_.modules = path_ + "/missing";
@@ -397,7 +399,8 @@ TEST_F(AgentTest, GuestWithoutBranchRecordsUsesFramePointers) {
   request_.how.chains = true;
   request_.how.branch_records = true;
   request_.how.events = {"cycles"};
-  parts_.open_source = [](const agent::Prepare& how) -> absl::StatusOr<std::unique_ptr<Source>> {
+  parts_.open_source = [](const agent::Prepare& how,
+                          const auto&) -> absl::StatusOr<std::unique_ptr<Source>> {
     if (how.branch_records) return absl::UnimplementedError("no branch records here");
     if (how.events.empty()) return absl::InternalError("the event is not the reason");
     return std::make_unique<FakeSource>();
@@ -478,6 +481,27 @@ TEST_F(AgentFilesTest, RecordsKernelSymbolsUnlessGiven) {
   EXPECT_THAT(info_.symbols, SizeIs(3));
 }
 
+TEST_F(AgentFilesTest, RecordsFunctionsOfProcessesThatEnded) {
+  namespace fs = std::filesystem;
+  const fs::path process = fs::path(parts_.proc) / "12";
+  fs::create_directories(process / "root/tmp");
+  std::ofstream(process / "status") << fmt::format(
+      "Uid:\t{0}\t{0}\t{0}\t{0}\n"
+      "Gid:\t{1}\t{1}\t{1}\t{1}\n",
+      geteuid(), getegid());
+  std::ofstream(process / "root/tmp/perf-12.map") << "1000 20 run\n";
+  parts_.open_source = [&](const agent::Prepare&, const auto& perf_maps) {
+    perf_maps->Add(12);
+    perf_maps->Look();
+    fs::remove_all(process);
+    return std::make_unique<FakeSource>();
+  };
+  RecordAndSave();
+  ASSERT_THAT(info_.symbols, SizeIs(3));
+  EXPECT_EQ(std::filesystem::file_size(path_ + "/r.xeno/guests/3/perf-maps"),
+            std::string_view("# 12\n1000 20 run\n").size());
+}
+
 TEST_F(AgentFilesTest, RecordsTheBootIfAskedFor) {
   const recording::FileHeader header;
   const auto bytes = std::as_bytes(std::span(&header, 1));
@@ -546,7 +570,8 @@ TEST_F(AgentTest, DomainWithoutAgentCannotBeActive) {
     AgentSource::Connect connect;
     const char* why;
   };
-  parts_.open_source = [](const agent::Prepare&) -> absl::StatusOr<std::unique_ptr<Source>> {
+  parts_.open_source = [](const agent::Prepare&,
+                          const auto&) -> absl::StatusOr<std::unique_ptr<Source>> {
     return absl::UnimplementedError("perf is forbidden");
   };
   const Case cases[] = {
@@ -579,7 +604,8 @@ TEST_F(AgentTest, DomainWithoutAgentCannotBeActive) {
 }  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): it loses track of the cases' functions
 
 TEST_F(AgentTest, GuestWithoutEventUsesSubstitute) {
-  parts_.open_source = [](const agent::Prepare& how) -> absl::StatusOr<std::unique_ptr<Source>> {
+  parts_.open_source = [](const agent::Prepare& how,
+                          const auto&) -> absl::StatusOr<std::unique_ptr<Source>> {
     if (!how.events.empty()) return absl::UnimplementedError("no counters for " + how.events[0]);
     return std::make_unique<FakeSource>();
   };
@@ -591,7 +617,8 @@ TEST_F(AgentTest, GuestWithoutEventUsesSubstitute) {
 }
 
 TEST_F(AgentTest, XenoprofMemberUsesEventsOfDom0) {
-  parts_.open_source = [](const agent::Prepare& how) -> absl::StatusOr<std::unique_ptr<Source>> {
+  parts_.open_source = [](const agent::Prepare& how,
+                          const auto&) -> absl::StatusOr<std::unique_ptr<Source>> {
     EXPECT_EQ(how.source, agent::GuestSource::kXenoprof);
     return std::make_unique<FakeMember>();
   };
@@ -619,7 +646,8 @@ TEST_F(AgentTest, XenoprofMemberUsesEventsOfDom0) {
 }
 
 TEST_F(AgentTest, GuestWithoutXenoprofUsesPerf) {
-  parts_.open_source = [](const agent::Prepare& how) -> absl::StatusOr<std::unique_ptr<Source>> {
+  parts_.open_source = [](const agent::Prepare& how,
+                          const auto&) -> absl::StatusOr<std::unique_ptr<Source>> {
     if (how.source == agent::GuestSource::kXenoprof) return absl::UnimplementedError("PV only");
     return std::make_unique<FakeSource>();
   };
@@ -708,7 +736,9 @@ class EndlessEvents final : public FakeSource {
 };
 
 TEST_F(AgentTest, StaysThoughItsGuestHasMoreThanItCanSend) {
-  parts_.open_source = [](const agent::Prepare&) { return std::make_unique<EndlessEvents>(); };
+  parts_.open_source = [](const agent::Prepare&, const auto&) {
+    return std::make_unique<EndlessEvents>();
+  };
   request_.how.threads = true;
   request_.limits.ping_interval = milliseconds(200);
   request_.limits.answer = std::chrono::seconds(20);

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -554,6 +555,48 @@ TEST_F(PerfSourceTest, ReadsIdsThatTheKernelDoesNotGiveWhenRecordingEnds) {
   }
   EXPECT_THAT(files, ElementsAre("1 /no/such/daemon 0", "2 own 0", "2 own 0", "3 own 0",
                                  "0 //anon 0", "2 own 20"));
+}
+
+// Only of these processes a compiler's file is looked for while they run.
+TEST_F(PerfSourceTest, WatchesProcessesWithCodeOfNoFile) {
+  namespace fs = std::filesystem;
+  const fs::path proc = fs::path(path_) / "proc";
+  for (int pid = 41; pid <= 46; ++pid) {
+    const fs::path process = proc / std::to_string(pid);
+    fs::create_directories(process / "root/tmp");
+    std::ofstream(process / "status") << fmt::format(
+        "Uid:\t{0}\t{0}\t{0}\t{0}\nGid:\t{1}\t{1}\t{1}\t{1}\n", geteuid(), getegid());
+    std::ofstream(process / fmt::format("root/tmp/perf-{}.map", pid)) << "1000 20 run\n";
+  }
+  const auto perf_maps = std::make_shared<PerfMapWatch>(proc.string(), path_ + "/tmp");
+  const auto running = [] {
+    return std::vector<RunningProcess>{
+        {41, "cat", {{0x4000, 0x5000, 0, 9, "/no/cat"}, {0x7000, 0x8000, 0, 0, "[vdso]"}}},
+        {42, "node", {{0x4000, 0x5000, 0, 0, "[anonymous]"}}}};
+  };
+  auto source =
+      PerfSource::Open(Request(), std::make_unique<FakePerf>(kernel_), running, perf_maps);
+  ASSERT_TRUE(source.ok()) << source.status();
+  ASSERT_TRUE((*source)->Start().ok());
+  uint32_t pid = 43;
+  for (const char* path : {"/lib/libc.so", "[vdso]", "//anon", "/memfd:doublemapper (deleted)"}) {
+    RecordBytes map(PERF_RECORD_MMAP2);
+    map.Add(pid).Add(pid).Add(uint64_t{0x7000}).Add(uint64_t{0x1000}).Add(uint64_t{0});
+    map.Add(uint64_t{0}).Add(uint64_t{0}).Add(uint64_t{0}).Add(uint64_t{0}).Text(path);
+    kernel_.RingOf(0).Put(map.Trailer(kernel_.time).Done());
+    kernel_.Advance(10);
+    ++pid;
+  }
+  ASSERT_TRUE((*source)->Stop(*writer_).ok());
+  perf_maps->Look();
+  fs::remove_all(proc);
+  const std::string kept = perf_maps->Read();
+  for (const auto& [process, is_watched] :
+       {std::pair(41, false), std::pair(42, true), std::pair(43, false), std::pair(44, false),
+        std::pair(45, true), std::pair(46, true)}) {
+    EXPECT_EQ(kept.find(fmt::format("# {}\n", process)) != std::string::npos, is_watched)
+        << process;
+  }
 }
 
 TEST_F(PerfSourceTest, RecordsOnWhoseBehalfProcessesWork) {

@@ -1,0 +1,81 @@
+// Keeps the functions that JIT compilers write to /tmp/perf-PID.map while a recording is made. When
+// a process has ended, its file may be removed, or be in the /tmp of a container that has ended
+// with it. So the file of each process that runs code of no file is kept open from soon after it
+// was made, and is read once, however often it grows: when the process ends, when the file is
+// removed, or when the recording ends.
+//
+//   Add --> waiting --it has a file--> open --it ends, or the file is removed--> kept
+//
+// The looks are on a thread of their own, as a file system may be slow, and a drain waits for
+// nothing.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "sampler/perf/jit_and_vdso.h"
+
+namespace xenoscope::sampler {
+
+class PerfMapWatch {
+ public:
+  // Processes are those in `proc`; files of processes that ended unseen are in `tmp`.
+  explicit PerfMapWatch(std::string proc = "/proc", std::string tmp = "/tmp",
+                        size_t max_bytes = kMaxPerfMapBytes);
+  PerfMapWatch(const PerfMapWatch&) = delete;
+  PerfMapWatch& operator=(const PerfMapWatch&) = delete;
+  ~PerfMapWatch() { Stop(); }
+
+  // Looks from now on, five times a second, but for a hundredth of the time at most.
+  void Start();
+  void Stop();
+  // Adds a process that may have such a file. Never waits for a look.
+  void Add(uint32_t pid);
+  // Opens the files that are there by now, and reads those that will not be there later.
+  void Look();
+  // Returns the functions that were kept, those of all running processes, and those in `tmp` of
+  // processes that have ended, if the file's owner could read them: a text of PerfMapText.
+  std::string Read();
+
+ private:
+  struct OpenMap {
+    uint32_t pid = 0;
+    PerfMapFile file;
+  };
+
+  void Run();
+  void TakeAdded();
+  // Keeps the functions of open files that will not be there later. Returns whether this is one.
+  bool KeepIfOver(const OpenMap& open);
+  // Opens the process's file. Returns whether there is nothing to wait for any more.
+  bool OpenIfThere(uint32_t pid);
+  void LookWithLock();
+  void AddRunning(PerfMapText& text, absl::flat_hash_set<uint32_t>& pids) const;
+  // Adds the files in tmp_ of other processes than these.
+  void AddEnded(PerfMapText& text, const absl::flat_hash_set<uint32_t>& pids) const;
+
+  const std::string proc_;
+  const std::string tmp_;
+  const size_t max_bytes_;
+
+  std::mutex looking_;  // guards what a look changes, up to kept_
+  absl::flat_hash_set<uint32_t> waiting_;
+  std::vector<OpenMap> open_;
+  absl::flat_hash_set<uint32_t> ended_;  // processes whose files were kept when they had ended
+  PerfMapText kept_;
+
+  std::mutex mutex_;  // guards all members below; never held for long
+  std::condition_variable wake_;
+  absl::flat_hash_set<uint32_t> added_;
+  bool is_over_ = false;
+  std::thread thread_;
+};
+
+}  // namespace xenoscope::sampler
