@@ -43,7 +43,7 @@ bool IsNumber(std::string_view word) {
 }
 
 // Removes the word up to the next '_' from the text, and that.
-std::string_view TakeWord(std::string_view& text) {
+std::string_view TakePart(std::string_view& text) {
   const size_t end = text.find('_');
   const std::string_view word = text.substr(0, end);
   text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
@@ -54,8 +54,8 @@ std::string_view TakeWord(std::string_view& text) {
 std::optional<std::string_view> BehindLine(std::string_view text) {
   for (size_t at = text.find("__"); at != std::string_view::npos; at = text.find("__", at + 1)) {
     std::string_view rest = text.substr(at + 2);
-    const std::string_view number = TakeWord(rest);
-    const std::string_view line = TakeWord(rest);
+    const std::string_view number = TakePart(rest);
+    const std::string_view line = TakePart(rest);
     if (IsNumber(number) && IsNumber(line)) return rest;
   }
   return std::nullopt;
