@@ -50,6 +50,7 @@
 #include "report/threads/top_threads_view.h"
 #include "sampler/signals.h"
 #include "sampler/xen/host.h"
+#include "symbolizer/live_perf_maps.h"
 
 namespace xenoscope::cli {
 namespace {
@@ -140,6 +141,7 @@ class View final : public TopSource {
   RecordingInfo info_;
   std::optional<symbolizer::LoadedSymbols> symbols_;
   profile::RecordedProcesses processes_;
+  symbolizer::LivePerfMaps perf_maps_;
   LiveWindow::Part part_;
   std::optional<MappedFile> trace_bytes_;
   std::optional<trace::TraceFile> trace_;
@@ -170,6 +172,7 @@ absl::Status View::Update() {
   part_ = over() ? LastPart() : window_.Advance(info_, steady_clock::now(), sampler::ReadTsc());
   XENOSCOPE_RETURN_IF_ERROR(processes_.ReadNew(*recording_));
   processes_.ExportTo(symbols_->resolver->processes());
+  if (!over()) perf_maps_.ReadNew(path_, symbols_->resolver->processes());
   XENOSCOPE_RETURN_IF_ERROR(ReadTrace(part_));
   if (shows_threads_) XENOSCOPE_RETURN_IF_ERROR(ReadThreads());
   if (own_) window_.PunchHoles(info_, part_);

@@ -139,6 +139,7 @@ class Recorder {
   void RecordCosts(RecordingInfo& info) const;
   // Returns the trace's description, with its losses so far.
   std::optional<recording::TraceInfo> TraceSoFar() const;
+  void SaveSoFar();
   void WriteInfoSoFar();
   void Stop();
   // Stops the sources of this host, and lets those of guests stop.
@@ -473,6 +474,7 @@ void Recorder::Loop() {
     if (steady_clock::now() >= next_progress) {
       next_progress = steady_clock::now() + kSecond;
       progress_(Now());
+      SaveSoFar();
       WriteInfoSoFar();
     }
   }
@@ -599,6 +601,11 @@ std::optional<recording::TraceInfo> Recorder::TraceSoFar() const {
   trace->lost_records = xentrace_->losses().records();
   trace->lost_cycles = xentrace_->losses().cycles();
   return trace;
+}
+
+// Saves for readers meanwhile what sources have beside samples. Where that fails, the end tells.
+void Recorder::SaveSoFar() {
+  for (Sampling& sampling : sampling_) sampling.source().SaveSoFar(*writer_).IgnoreError();
 }
 
 // Writes recording.json for readers meanwhile, and in case of a kill. If that fails the last one

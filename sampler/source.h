@@ -61,6 +61,9 @@ class Source {
   // Ends sampling, and hands on the remaining samples. While there is more, the source is not
   // closed and Collect goes on; what is left when it closes is counted as lost.
   virtual absl::Status Stop(recording::SampleWriter& writer) = 0;
+  // Between Start and Stop, on another thread than the source's: saves what readers of a recording
+  // that is being made need beside samples, as far as it is new. Save replaces it.
+  virtual absl::Status SaveSoFar(const recording::Writer& /*writer*/) { return absl::OkStatus(); }
   // Returns whether Stop and Save wait for a guest. Such sources stop after the others, and in
   // parallel, so that no guest delays another one or the end of the trace.
   [[nodiscard]] virtual bool WaitsForGuest() const { return false; }

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <optional>
 
+#include "absl/hash/hash.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
@@ -22,6 +23,8 @@ using std::chrono::steady_clock;
 constexpr steady_clock::duration kLookInterval = std::chrono::milliseconds(200);
 // Time between two looks, in multiples of the time that a look takes.
 constexpr int kRestAfterLook = 100;
+// The same of ReadNew: what it returns is also written to the disk.
+constexpr int kRestAfterRead = 1000;
 // Limits, as any user can start processes. The files of others are read when the recording ends.
 constexpr size_t kMaxWaiting = 1024;
 constexpr size_t kMaxOpenMaps = 64;  // of two descriptors each; perf needs some for each CPU
@@ -127,11 +130,40 @@ bool PerfMapWatch::OpenIfThere(uint32_t pid) {
   return true;
 }
 
+std::optional<std::string> PerfMapWatch::ReadNew() {
+  const steady_clock::time_point begin = steady_clock::now();
+  const std::unique_lock lock(looking_, std::try_to_lock);
+  if (!lock.owns_lock() || begin < next_read_) return std::nullopt;
+  const size_t version = Version();
+  if (version == std::exchange(version_, version)) return std::nullopt;
+  PerfMapText text(max_bytes_);
+  AddWatched(text);
+  const steady_clock::time_point end = steady_clock::now();
+  next_read_ = end + (end - begin) * kRestAfterRead;
+  return std::move(text).Take();
+}
+
+size_t PerfMapWatch::Version() const {
+  size_t version = ended_.size();
+  for (const OpenMap& open : open_) {
+    struct stat now {};
+    if (fstat(open.file.map.fd(), &now) != 0) continue;
+    version =
+        absl::HashOf(version, now.st_ino, now.st_size, now.st_mtim.tv_sec, now.st_mtim.tv_nsec);
+  }
+  return version;
+}
+
+void PerfMapWatch::AddWatched(PerfMapText& text) const {
+  text.Add(kept_);
+  for (const OpenMap& open : open_) text.Add(open.file.map, open.pid);
+}
+
 std::string PerfMapWatch::Read() {
   const std::lock_guard lock(looking_);
   LookWithLock();
   PerfMapText text(max_bytes_);
-  text.Add(kept_);
+  AddWatched(text);
   absl::flat_hash_set<uint32_t> pids;
   AddRunning(text, pids);
   pids.insert(ended_.begin(), ended_.end());
@@ -140,10 +172,7 @@ std::string PerfMapWatch::Read() {
 }
 
 void PerfMapWatch::AddRunning(PerfMapText& text, absl::flat_hash_set<uint32_t>& pids) const {
-  for (const OpenMap& open : open_) {
-    pids.insert(open.pid);
-    text.Add(open.file.map, open.pid);
-  }
+  for (const OpenMap& open : open_) pids.insert(open.pid);
   ForEachProcess(proc_, [&](uint32_t pid, const std::string& process) {
     if (pids.insert(pid).second) text.Add(OpenPerfMap(process, pid).map, pid);
   });

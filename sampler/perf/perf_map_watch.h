@@ -10,10 +10,12 @@
 // nothing.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -40,6 +42,10 @@ class PerfMapWatch {
   void Add(uint32_t pid);
   // Opens the files that are there by now, and reads those that will not be there later.
   void Look();
+  // Returns the functions of processes that were added, if there are others than at the last call:
+  // a text of PerfMapText. Reads files that are open already, for a thousandth of the time at most,
+  // and never waits for a look.
+  std::optional<std::string> ReadNew();
   // Returns the functions that were kept, those of all running processes, and those in `tmp` of
   // processes that have ended, if the file's owner could read them: a text of PerfMapText.
   std::string Read();
@@ -57,6 +63,10 @@ class PerfMapWatch {
   // Opens the process's file. Returns whether there is nothing to wait for any more.
   bool OpenIfThere(uint32_t pid);
   void LookWithLock();
+  // Returns a number that changes when what is kept or open does.
+  [[nodiscard]] size_t Version() const;
+  // Adds what is kept and what is open.
+  void AddWatched(PerfMapText& text) const;
   void AddRunning(PerfMapText& text, absl::flat_hash_set<uint32_t>& pids) const;
   // Adds the files in tmp_ of other processes than these.
   void AddEnded(PerfMapText& text, const absl::flat_hash_set<uint32_t>& pids) const;
@@ -70,6 +80,8 @@ class PerfMapWatch {
   std::vector<OpenMap> open_;
   absl::flat_hash_set<uint32_t> ended_;  // processes whose files were kept when they had ended
   PerfMapText kept_;
+  size_t version_ = 0;                               // what ReadNew returned
+  std::chrono::steady_clock::time_point next_read_;  // time from which on ReadNew reads again
 
   std::mutex mutex_;  // guards all members below; never held for long
   std::condition_variable wake_;

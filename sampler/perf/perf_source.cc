@@ -84,6 +84,8 @@ void SetPeriodOfGroup(uint64_t clock_hz, EventSpec& spec) {
   spec.period = DefaultEvent("", clock_hz).period;
 }
 
+constexpr const char* kPerfMapName = "/tmp/perf-PID.map";
+
 // Whether code there may be that of a JIT compiler: memory without a file, or a memfd. Paths of
 // memory begin with "//" in perf's records, and with "[" in /proc.
 bool MayBeCompilers(std::string_view path) {
@@ -838,6 +840,14 @@ absl::Status PerfSource::Stop(recording::SampleWriter& writer) {
   return status;
 }
 
+absl::Status PerfSource::SaveSoFar(const recording::Writer& writer) {
+  const std::optional<std::string> maps = perf_maps_->ReadNew();
+  if (!maps) return absl::OkStatus();
+  return writer
+      .AddSymbolContent(SymbolFile::Kind::kPerfMaps, request_.domain, AsBytes(*maps), kPerfMapName)
+      .status();
+}
+
 absl::Status PerfSource::Save(const recording::Writer& writer, recording::RecordingInfo& info) {
   const auto add = [&](SymbolFile::Kind kind, Bytes content, const char* from) -> absl::Status {
     if (content.empty()) return absl::OkStatus();
@@ -848,7 +858,7 @@ absl::Status PerfSource::Save(const recording::Writer& writer, recording::Record
   };
   XENOSCOPE_RETURN_IF_ERROR(add(SymbolFile::Kind::kVdso, ReadVdso(), "[vdso]"));
   const std::string maps = perf_maps_->Read();
-  return add(SymbolFile::Kind::kPerfMaps, AsBytes(maps), "/tmp/perf-PID.map");
+  return add(SymbolFile::Kind::kPerfMaps, AsBytes(maps), kPerfMapName);
 }
 
 absl::Status PerfSource::Close() {

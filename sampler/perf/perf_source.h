@@ -102,6 +102,8 @@ class PerfSource final : public Source {
   // Collect calls it once a second.
   void PollCpus();
   absl::Status Stop(recording::SampleWriter& writer) override;
+  // Saves the functions of JIT compilers that are watched.
+  absl::Status SaveSoFar(const recording::Writer& writer) override;
   // Saves the vDSO of this Linux, and the functions of its JIT compilers.
   absl::Status Save(const recording::Writer& writer, recording::RecordingInfo& info) override;
   absl::Status Close() override;

@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -283,6 +284,22 @@ TEST_F(PerfMapWatchTest, EndedProcessesLeaveRoomForRunningOnes) {
   End(12);
   Write(OfProcess(13), "3000 20 third\n");
   EXPECT_EQ(watch.Read(), "# 12\n1000 20 first\n# 13\n3000 20 third\n# cut\n");
+}
+
+TEST_F(PerfMapWatchTest, ReadsNewWhileProcessesRun) {
+  EXPECT_EQ(watch_.ReadNew(), std::nullopt);
+  const fs::path path = OfProcess(12);
+  Write(path, "1000 20 run\n");
+  Write(OfProcess(13), "1000 20 not_added\n");
+  watch_.Add(12);
+  EXPECT_EQ(watch_.ReadNew(), std::nullopt) << "no look has found it";
+  watch_.Look();
+  EXPECT_EQ(watch_.ReadNew(), "# 12\n1000 20 run\n");
+  EXPECT_EQ(watch_.ReadNew(), std::nullopt);
+  Append(path, "2000 20 later\n");
+  std::optional<std::string> grown;
+  while (!grown) grown = watch_.ReadNew();  // it rests for a thousand times as long as it took
+  EXPECT_EQ(grown, "# 12\n1000 20 run\n2000 20 later\n");
 }
 
 TEST_F(PerfMapWatchTest, LooksOnThreadOfItsOwn) {
