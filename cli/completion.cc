@@ -65,10 +65,11 @@ _xenoscope() {{
   local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD - 1]}}
   local command= options= words= value= list= domains= filter= filters= before= word recording i
   # The words of --format=json are three; of --where domain=pv four, the third of which is '='.
-  local at=$((COMP_CWORD - 1))
+  local at=$((COMP_CWORD - 1)) assigned=
   if [[ $current == = ]]; then
-    current=
+    current= assigned=yes
   elif [[ $previous == = ]]; then
+    assigned=yes
     at=$((COMP_CWORD - 2))
     previous=${{COMP_WORDS[at]}}
   fi
@@ -81,8 +82,7 @@ _xenoscope() {{
   # What a column may have: that is behind '=', and the option before it.
   word=${{COMP_WORDS[at - 1]}}
   [[ $word != = ]] || word=${{COMP_WORDS[at - 2]}}
-  if [[ $at -lt $((COMP_CWORD - 1)) || ${{COMP_WORDS[COMP_CWORD]}} == = ]] &&
-    [[ -n $word && $filters == *" $word "* ]]; then
+  if [[ -n $assigned && -n $word && $filters == *" $word "* ]]; then
     value=yes list=yes
     case $previous in
       domain) domains=yes ;;

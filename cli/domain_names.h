@@ -14,7 +14,7 @@ namespace xenoscope::cli {
 inline constexpr const char* kDomainValue = "DOMAIN";
 // That of one that chooses rows by what is in a column: completion knows columns, domains and
 // modes.
-inline constexpr const char* kFilterValue = "COLUMN=TEXT,...";
+inline constexpr const char* kFilterValue = "COLUMN=TEXT";
 
 // Returns the domain that "web1", "3" or "d3" names. `info` is null for a bare trace, which has no
 // names. Errors: NotFound.

@@ -603,7 +603,7 @@ std::optional<recording::TraceInfo> Recorder::TraceSoFar() const {
   return trace;
 }
 
-// Saves for readers meanwhile what sources have beside samples. Where that fails, the end tells.
+// Saves for readers meanwhile what sources have beside samples. Where that fails, Save reports it.
 void Recorder::SaveSoFar() {
   for (Sampling& sampling : sampling_) sampling.source().SaveSoFar(*writer_).IgnoreError();
 }

@@ -16,6 +16,11 @@ constexpr uint64_t kLongest = uint64_t{1} << 56U;
 constexpr unsigned kShiftStep = 4;
 constexpr unsigned kMaxShift = 8;
 
+// TrackLimit::Thin: while intervals come, passes are many and their result is not the last one; for
+// the page, bytes that are left would show more. Intervals of one kind have similar lengths.
+constexpr uint64_t kCoarseParts = 4;
+constexpr uint64_t kFineParts = 8;
+
 // Reads what PutNumber wrote, from `at` on, and moves `at` behind it.
 uint64_t TakeNumber(const std::string& bytes, size_t& at) {
   uint64_t value = 0;
@@ -130,7 +135,7 @@ void TrackLimit::Add(IntervalTrack& track, uint32_t code, TrackPart part, uint64
   entries_ -= track.entries();
   track.Add(code, part, begin, length, together_);
   entries_ += track.entries();
-  if (entries_ > most_) Thin(most_ / 4 * 3, all);
+  if (entries_ > most_) Thin(most_ / 4 * 3, kCoarseParts, all);
 }
 
 absl::StatusOr<PackedTracks> TrackLimit::Pack(size_t most_bytes, ForEachTrack all) {
@@ -146,22 +151,22 @@ absl::StatusOr<PackedTracks> TrackLimit::Pack(size_t most_bytes, ForEachTrack al
       entries_ += track.entries();
     });
     XENOSCOPE_ASSIGN_OR_RETURN(tracks.packed, Packed(bytes));
-    if (tracks.packed.size() <= most_bytes || together_.below >= kLongest) return tracks;
+    const bool is_least = entries_ == 0 || together_.below >= kLongest;
+    if (tracks.packed.size() <= most_bytes || is_least) return tracks;
     if (together_.shift < kMaxShift) {
       together_.shift += kShiftStep;
       all([this](IntervalTrack& track) { track.Thin(together_); });
     } else {
-      Thin(entries_ * most_bytes / tracks.packed.size(), all);
+      Thin(entries_ * most_bytes / tracks.packed.size(), kFineParts, all);
     }
   }
 }
 
-void TrackLimit::Thin(size_t most, ForEachTrack all) {
-  // From a fraction of a microsecond on, in small steps: intervals of one kind have similar
-  // lengths.
+void TrackLimit::Thin(size_t most, uint64_t parts, ForEachTrack all) {
+  // From a fraction of a microsecond on.
   together_.below = std::max<uint64_t>(together_.below, 512);
   while (entries_ > most && together_.below < kLongest) {
-    together_.below += together_.below / 8;
+    together_.below += together_.below / parts;
     entries_ = 0;
     all([this](IntervalTrack& track) {
       track.Thin(together_);

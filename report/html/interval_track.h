@@ -42,7 +42,7 @@ class IntervalTrack {
   // - kGaps: the time since the end of the entry before, zigzag;
   // - kLengths: the entry's length; of several also their number, and the time of each of
   //   kTrackParts parts.
-  // Times are in units of 2^shift cycles; an instant is the unit in which it is.
+  // Times are in units of 2^shift cycles, rounded down.
   enum Column : uint8_t { kHeads, kGaps, kLengths };
   static constexpr size_t kColumns = 3;
   // Returns the columns; after it nothing is added.
@@ -105,8 +105,9 @@ class TrackLimit {
   absl::StatusOr<PackedTracks> Pack(size_t most_bytes, ForEachTrack all);
 
  private:
-  // Shows more intervals together until there are at most `most` entries, or all are together.
-  void Thin(size_t most, ForEachTrack all);
+  // Shows more intervals together until there are at most `most` entries, or all are together. The
+  // limit of length grows by one part of so many at a time. O(entries) for each time.
+  void Thin(size_t most, uint64_t parts, ForEachTrack all);
 
   size_t most_;
   size_t entries_ = 0;

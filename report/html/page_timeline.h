@@ -1,7 +1,7 @@
-// The timeline of an HTML report: vCPUs on pCPUs, VM exits and interrupts. Its size is
-// bounded, whatever the length of the trace: it keeps each interval up to a maximum, and shows
-// short ones together beyond that. Bins of time beside them are for pictures of long ranges. When
-// the trace becomes longer than the bins, pairs of bins are merged.
+// The timeline of an HTML report: vCPUs on pCPUs, VM exits and interrupts. Its size is bounded,
+// whatever the length of the trace: it keeps each interval up to a maximum, and shows short ones
+// together beyond that. Bins of time beside them are for pictures of long ranges. When the trace
+// becomes longer than the bins, pairs of bins are merged.
 #pragma once
 
 #include <algorithm>

@@ -185,6 +185,7 @@ TEST(TrackLimit, EndsWhereNothingIsSmallEnough) {
   const auto all = [&tracks](auto visit) {
     for (IntervalTrack& track : tracks) visit(track);
   };
+  EXPECT_EQ(TrackLimit(100).Pack(1, all).value().bytes.size(), 3 * IntervalTrack::kColumns);
   TrackLimit limit(100);
   for (IntervalTrack& track : tracks) limit.Add(track, 0, TrackPart::kFirst, 5, 10, all);
   EXPECT_EQ(limit.Pack(1, all).value().bytes.size(), 3 * IntervalTrack::kColumns);
