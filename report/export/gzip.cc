@@ -1,40 +1,24 @@
 #include "report/export/gzip.h"
 
-#include <zlib.h>
+#include <libdeflate.h>
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
-#include <limits>
+#include <memory>
 
 #include "base/error.h"
 
 namespace xenoscope::report {
 
 absl::StatusOr<std::string> Gzip(std::string_view bytes) {
-  // adding 16 gives the gzip format (zlib.h, deflateInit2)
-  constexpr int kGzipWindow = MAX_WBITS + 16;
-  z_stream stream{};
-  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzipWindow, /*memLevel=*/8,
-                   Z_DEFAULT_STRATEGY) != Z_OK) {
-    return InternalError("zlib cannot begin to compress");
-  }
-  std::string out;
-  std::array<char, size_t{1} << 16> piece{};
-  int result = Z_OK;
-  while (result == Z_OK) {
-    const size_t in = std::min<size_t>(bytes.size(), std::numeric_limits<uInt>::max());
-    // zlib's interface has no const, but zlib does not write there.
-    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-    stream.avail_in = static_cast<uInt>(in);
-    stream.next_out = reinterpret_cast<Bytef*>(piece.data());
-    stream.avail_out = piece.size();
-    result = deflate(&stream, in == bytes.size() ? Z_FINISH : Z_NO_FLUSH);
-    bytes.remove_prefix(in - stream.avail_in);
-    out.append(piece.data(), piece.size() - stream.avail_out);
-  }
-  deflateEnd(&stream);
-  if (result != Z_STREAM_END) return InternalError("zlib cannot compress: error {}", result);
+  constexpr int kLevel = 6;  // gzip's own
+  const std::unique_ptr<libdeflate_compressor, decltype(&libdeflate_free_compressor)> compressor(
+      libdeflate_alloc_compressor(kLevel), &libdeflate_free_compressor);
+  if (compressor == nullptr) return InternalError("there is no memory to compress with");
+  std::string out(libdeflate_gzip_compress_bound(compressor.get(), bytes.size()), '\0');
+  const size_t size = libdeflate_gzip_compress(compressor.get(), bytes.data(), bytes.size(),
+                                               out.data(), out.size());
+  if (size == 0) return InternalError("libdeflate cannot compress {} bytes", bytes.size());
+  out.resize(size);
   return out;
 }
 

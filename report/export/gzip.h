@@ -9,7 +9,7 @@
 namespace xenoscope::report {
 
 // Returns the compressed bytes. Equal bytes give equal results, as the header has no time and no
-// name. Errors: Internal when zlib fails.
+// name. Memory: those of the bytes once more. Errors: Internal when libdeflate fails.
 absl::StatusOr<std::string> Gzip(std::string_view bytes);
 
 }  // namespace xenoscope::report

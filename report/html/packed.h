@@ -17,7 +17,7 @@ namespace xenoscope::report {
 // Appends the number as LEB128: seven bits a byte, the lowest first.
 void PutNumber(uint64_t value, std::string& bytes);
 
-// Returns the bytes as the page has them: gzip, in base64. Errors: Internal when zlib fails.
+// Returns the bytes as the page has them: gzip, in base64. Errors: Internal when libdeflate fails.
 absl::StatusOr<std::string> Packed(const std::string& bytes);
 
 // Amounts in bins of time, of things that the page numbers.
@@ -27,7 +27,7 @@ struct OverTime {
 };
 
 // Returns the page's OverTime. `zero` is the instant from which the page counts. An amount is
-// rounded to a multiple of `unit`. Errors: Internal when zlib fails.
+// rounded to a multiple of `unit`. Errors: Internal when libdeflate fails.
 absl::StatusOr<nlohmann::ordered_json> OverTimeJson(const OverTime& of, Tsc zero, double unit);
 
 // Returns the number with three decimals, as the page has numbers of samples.

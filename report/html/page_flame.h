@@ -29,7 +29,7 @@ std::vector<correlate::Dimension> PageColumns(const std::vector<correlate::Dimen
 // others are summed by domain, vCPU, mode and exit. There are fewer where they take too many bytes.
 // O(n log n).
 // Each row has its samples over time, counted from `zero`; null: they have no times. Errors:
-// Internal when zlib fails.
+// Internal when libdeflate fails.
 absl::StatusOr<nlohmann::ordered_json> PageFlame(const ProfileReport& report,
                                                  const correlate::ProfileResult& flame,
                                                  const PageOverTime* over_time, Tsc zero,

@@ -32,7 +32,7 @@ class PageHandlers {
   void Add(const guests::HandlerRun& run);
 
   // Returns the page's handlers (docs/schemas/page.schema.json), after the last run. Call it once.
-  // Errors: Internal when zlib fails.
+  // Errors: Internal when libdeflate fails.
   absl::StatusOr<nlohmann::ordered_json> ToJson(const std::function<std::string(DomainId)>& label);
 
  private:

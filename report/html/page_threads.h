@@ -42,7 +42,7 @@ class PageThreads final : public guests::ThreadObserver {
   void OnHandler(const guests::HandlerRun& run) override;
 
   // Returns the page's threads (docs/schemas/page.schema.json), after the last event. Call it once.
-  // Errors: Internal when zlib fails.
+  // Errors: Internal when libdeflate fails.
   absl::StatusOr<nlohmann::ordered_json> ToJson(const std::function<std::string(DomainId)>& label);
 
  private:
