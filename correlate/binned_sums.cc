@@ -1,75 +1,79 @@
 #include "correlate/binned_sums.h"
 
 #include <algorithm>
-#include <tuple>
 
 namespace xenoscope::correlate {
+namespace {
+
+// Sorts the amounts by bin, and adds those of one bin up in the order in which they came.
+void CombineBins(std::vector<BinAmount>& amounts) {
+  if (amounts.size() < 2) return;
+  if (!std::ranges::is_sorted(amounts, {}, &BinAmount::bin)) {
+    std::ranges::stable_sort(amounts, {}, &BinAmount::bin);
+  }
+  size_t last = 0;
+  for (size_t i = 1; i < amounts.size(); ++i) {
+    if (amounts[i].bin == amounts[last].bin) {
+      amounts[last].amount += amounts[i].amount;
+    } else {
+      amounts[++last] = amounts[i];
+    }
+  }
+  amounts.resize(last + 1);
+}
+
+}  // namespace
+
+void BinnedSums::Combine() {
+  entries_ = 0;
+  for (std::vector<BinAmount>& amounts : amounts_) {
+    CombineBins(amounts);
+    entries_ += amounts.size();
+  }
+}
 
 void BinnedSums::Shrink() {
-  const auto too_many = [this] { return amounts_.size() + latest_.size() > max_entries_; };
-  while (last_ - first_ >= max_bins_ || (too_many() && last_ > first_)) {
+  const auto too_many = [this] { return entries_ > max_entries_ && last_ > first_; };
+  if (too_many()) Combine();
+  while (last_ - first_ >= max_bins_ || too_many()) {
     ++shift_;
     first_ >>= 1U;
     last_ >>= 1U;
-    absl::flat_hash_map<std::pair<uint32_t, uint64_t>, double> merged;
-    merged.reserve(amounts_.size());
-    for (const auto& [at, amount] : amounts_) merged[{at.first, at.second >> 1U}] += amount;
-    amounts_ = std::move(merged);
-    for (BinAmount& latest : latest_) latest.bin >>= 1U;
+    for (std::vector<BinAmount>& amounts : amounts_) {
+      for (BinAmount& each : amounts) each.bin >>= 1U;
+    }
+    Combine();
   }
 }
 
-void BinnedSums::AddTo(uint32_t key, uint64_t bin, double amount) {
-  BinAmount& latest = latest_[key];
-  if (latest.bin != bin) {
-    if (latest.amount > 0) amounts_[{key, latest.bin}] += latest.amount;
-    latest = {bin, 0};
-  }
-  latest.amount += amount;
-}
-
-void BinnedSums::Add(uint32_t key, TscRange when, double amount) {
+void BinnedSums::AddToBins(uint32_t key, TscRange when, double amount) {
   const uint64_t end = std::max(when.end.value, when.begin.value + 1);
   first_ = std::min(first_, when.begin.value >> shift_);
   last_ = std::max(last_, (end - 1) >> shift_);
   Shrink();
-  if (key >= latest_.size()) latest_.resize(size_t{key} + 1);
+  if (key >= amounts_.size()) amounts_.resize(size_t{key} + 1);
+  std::vector<BinAmount>& amounts = amounts_[key];
   const double density = amount / static_cast<double>(end - when.begin.value);
   for (uint64_t at = when.begin.value; at < end;) {
     const uint64_t bin = at >> shift_;
     const uint64_t next = std::min(end, (bin + 1) << shift_);
-    AddTo(key, bin, density * static_cast<double>(next - at));
+    if (amounts.empty() || amounts.back().bin != bin) {
+      amounts.push_back({bin, 0});
+      ++entries_;
+    }
+    amounts.back().amount += density * static_cast<double>(next - at);
     at = next;
   }
   Shrink();
 }
 
 std::vector<std::vector<BinAmount>> BinnedSums::ByKey(size_t keys) const {
-  std::vector<std::vector<BinAmount>> all(keys);
-  for (const Entry& entry : Entries()) all.at(entry.key).push_back({entry.bin, entry.amount});
-  return all;
-}
-
-std::vector<BinnedSums::Entry> BinnedSums::Entries() const {
-  std::vector<Entry> all;
-  all.reserve(amounts_.size() + latest_.size());
-  for (const auto& [at, amount] : amounts_) all.push_back({at.first, at.second, amount});
-  for (uint32_t key = 0; key < latest_.size(); ++key) {
-    if (latest_[key].amount > 0) all.push_back({key, latest_[key].bin, latest_[key].amount});
+  std::vector<std::vector<BinAmount>> all(amounts_);
+  for (std::vector<BinAmount>& amounts : all) {
+    CombineBins(amounts);
+    std::erase_if(amounts, [](const BinAmount& each) { return each.amount == 0; });
   }
-  std::ranges::sort(all, [](const Entry& a, const Entry& b) {
-    return std::tie(a.key, a.bin) < std::tie(b.key, b.bin);
-  });
-  // The latest bin of a key may also be among the amounts, when its amounts came out of order.
-  size_t kept = 0;
-  for (size_t i = 1; i < all.size(); ++i) {
-    if (all[i].key == all[kept].key && all[i].bin == all[kept].bin) {
-      all[kept].amount += all[i].amount;
-    } else {
-      all[++kept] = all[i];
-    }
-  }
-  if (!all.empty()) all.resize(kept + 1);
+  all.resize(keys);
   return all;
 }
 

@@ -4,10 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "base/tsc.h"
 
 namespace xenoscope::correlate {
@@ -20,13 +18,6 @@ struct BinAmount {
 
 class BinnedSums {
  public:
-  // How much of the thing `key` there was in the bin.
-  struct Entry {
-    uint32_t key = 0;
-    uint64_t bin = 0;
-    double amount = 0;
-  };
-
   // At most `max_bins` bins of time, and `max_entries` entries unless there are more things.
   explicit BinnedSums(size_t max_bins = 256, size_t max_entries = 300'000)
       : max_bins_(max_bins), max_entries_(max_entries) {}
@@ -34,27 +25,39 @@ class BinnedSums {
   // Adds the amount of `key` evenly over the range; an empty range is the instant of its begin.
   // Keys are small numbers: memory is O(largest key). O(bins of the range); fastest when the
   // amounts of a key come in the order of time.
-  void Add(uint32_t key, TscRange when, double amount);
+  void Add(uint32_t key, TscRange when, double amount) {
+    const uint64_t bin = when.begin.value >> shift_;
+    const uint64_t last = when.Empty() ? bin : (when.end.value - 1) >> shift_;
+    const bool continues = bin == last && key < amounts_.size() && !amounts_[key].empty() &&
+                           amounts_[key].back().bin == bin;
+    if (continues) {
+      amounts_[key].back().amount += amount;
+    } else {
+      AddToBins(key, when, amount);
+    }
+  }
 
   // The length of a bin in cycles. The bin `i` is [i, i + 1) * width() of the TSC.
   [[nodiscard]] Cycles width() const { return Cycles{1} << shift_; }
   // Returns the amounts of each key below `keys`, by bin; other keys have none. O(n log n).
   [[nodiscard]] std::vector<std::vector<BinAmount>> ByKey(size_t keys) const;
-  // Returns all entries by key, then bin. O(n log n).
-  [[nodiscard]] std::vector<Entry> Entries() const;
 
  private:
-  void AddTo(uint32_t key, uint64_t bin, double amount);
+  void AddToBins(uint32_t key, TscRange when, double amount);
   // Doubles the length of bins until neither there are too many nor too many entries.
   void Shrink();
+  // Adds up what each key has of one bin.
+  void Combine();
 
   size_t max_bins_;
   size_t max_entries_;
   unsigned shift_ = 10;
   uint64_t first_ = UINT64_MAX;  // the first and the last bin
   uint64_t last_ = 0;
-  absl::flat_hash_map<std::pair<uint32_t, uint64_t>, double> amounts_;
-  std::vector<BinAmount> latest_;  // by key: its latest bin, which amounts_ does not have yet
+  // By key, in the order in which they came: where that is not the order of time, a bin comes
+  // again.
+  std::vector<std::vector<BinAmount>> amounts_;
+  size_t entries_ = 0;  // in amounts_
 };
 
 }  // namespace xenoscope::correlate
