@@ -1,7 +1,9 @@
 #include "report/html/interval_track.h"
 
 #include <algorithm>
+#include <bit>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "base/error.h"
 #include "report/html/packed.h"
@@ -99,11 +101,9 @@ void IntervalTrack::Close() {
   open_ = {};
 }
 
-void IntervalTrack::Thin(ShortIntervals together) {
-  const std::array<std::string, kColumns> columns = Finish();
-  const unsigned shift = shift_;
-  *this = {};
-  shift_ = together.shift;
+template <typename F>
+void IntervalTrack::ForEachEntry(const std::array<std::string, kColumns>& columns, unsigned shift,
+                                 F visit) {
   std::array<size_t, kColumns> at{};
   const auto take = [&](Column column) { return TakeNumber(columns[column], at[column]); };
   uint64_t end = 0;  // in the units of the columns
@@ -117,8 +117,24 @@ void IntervalTrack::Thin(ShortIntervals together) {
       entry.count = take(kLengths);
       for (uint64_t& part : entry.parts) part = take(kLengths) << shift;
     }
-    Append(entry, together);
+    visit(entry);
   }
+}
+
+void IntervalTrack::Thin(ShortIntervals together) {
+  const std::array<std::string, kColumns> columns = Finish();
+  const unsigned shift = shift_;
+  *this = {};
+  shift_ = together.shift;
+  ForEachEntry(columns, shift, [&](const Entry& entry) { Append(entry, together); });
+}
+
+void IntervalTrack::CountLengths(Lengths& lengths) const {
+  const auto count = [&lengths](const Entry& entry) {
+    ++lengths.at(entry.head == 0 ? 0 : std::bit_width(entry.end - entry.begin));
+  };
+  ForEachEntry(columns_, shift_, count);
+  if (open_.count > 0) count(open_);
 }
 
 const std::array<std::string, IntervalTrack::kColumns>& IntervalTrack::Finish() {
@@ -163,10 +179,18 @@ absl::StatusOr<PackedTracks> TrackLimit::Pack(size_t most_bytes, ForEachTrack al
 }
 
 void TrackLimit::Thin(size_t most, uint64_t parts, ForEachTrack all) {
+  IntervalTrack::Lengths lengths{};
+  all([&lengths](const IntervalTrack& track) { track.CountLengths(lengths); });
+  // No more entries than these become fewer, whatever is beside them.
+  const auto shorter_than = [&lengths](uint64_t below) {
+    const auto end = lengths.begin() + std::bit_width(below) + 1;
+    return std::accumulate(lengths.begin(), end, size_t{0});
+  };
   // From a fraction of a microsecond on.
   together_.below = std::max<uint64_t>(together_.below, 512);
   while (entries_ > most && together_.below < kLongest) {
     together_.below += together_.below / parts;
+    if (entries_ > most + shorter_than(together_.below)) continue;
     entries_ = 0;
     all([this](IntervalTrack& track) {
       track.Thin(together_);

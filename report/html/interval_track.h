@@ -36,6 +36,11 @@ class IntervalTrack {
 
   // Puts short intervals together that were kept so far. O(entries).
   void Thin(ShortIntervals together);
+  // The number of entries by the binary logarithm of their length in cycles; those of several
+  // intervals, which may be put together in any case, are in [0].
+  using Lengths = std::array<size_t, 65>;
+  // Adds those of this track. O(entries).
+  void CountLengths(Lengths& lengths) const;
 
   // The numbers of all entries, LEB128, by what they are: like beside like compresses better.
   // - kHeads: of an interval (code << 2 | part) + 1; of several 0;
@@ -59,6 +64,10 @@ class IntervalTrack {
     std::array<uint64_t, kTrackParts> parts{};
   };
 
+  // Calls visit(entry) for each of the columns' entries.
+  template <typename F>
+  static void ForEachEntry(const std::array<std::string, kColumns>& columns, unsigned shift,
+                           F visit);
   static void AddParts(const Entry& from, Entry& into);
   void Append(const Entry& entry, ShortIntervals together);
   void Write(const Entry& entry);
@@ -101,12 +110,13 @@ class TrackLimit {
   // all intervals of a track are one entry. How many bytes an entry takes is known only now: those
   // of a busy host have times that compress badly. Where there are too many, times get a coarser
   // unit first, of 256 cycles at most. O(entries) for each time that there are too many bytes.
-  // Errors: Internal when zlib fails.
+  // Errors: Internal when libdeflate fails.
   absl::StatusOr<PackedTracks> Pack(size_t most_bytes, ForEachTrack all);
 
  private:
   // Shows more intervals together until there are at most `most` entries, or all are together. The
-  // limit of length grows by one part of so many at a time. O(entries) for each time.
+  // limit of length grows by one part of so many at a time. O(entries) for each time that could be
+  // enough.
   void Thin(size_t most, uint64_t parts, ForEachTrack all);
 
   size_t most_;

@@ -1,6 +1,7 @@
 #include "report/html/packed.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -13,8 +14,12 @@ namespace xenoscope::report {
 using nlohmann::ordered_json;
 
 void PutNumber(uint64_t value, std::string& bytes) {
-  for (; value >= 0x80; value >>= 7U) bytes += static_cast<char>(value | 0x80U);
-  bytes += static_cast<char>(value);
+  constexpr size_t kMostBytes = 10;     // of 64 bits, seven in each
+  std::array<char, kMostBytes> number;  // NOLINT(cppcoreguidelines-pro-type-member-init): hot
+  size_t size = 0;
+  for (; value >= 0x80; value >>= 7U) number[size++] = static_cast<char>(value | 0x80U);
+  number[size++] = static_cast<char>(value);
+  bytes.append(number.data(), size);
 }
 
 absl::StatusOr<std::string> Packed(const std::string& bytes) {

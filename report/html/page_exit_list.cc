@@ -37,10 +37,14 @@ uint32_t LengthStep(Cycles length) {
 }
 
 PageExitList::Exits& PageExitList::ExitsOf(const Key& key) {
+  constexpr uint32_t kSpread = 7;  // domains have the same few reasons
+  Exits*& recent = recent_[(key.reason + kSpread * key.domain.value) % kRecent];
+  if (recent != nullptr && recent->key == key) return *recent;
   const auto next = static_cast<uint32_t>(exits_.size());
   const auto [at, is_new] = numbers_.try_emplace(key, next);
   if (is_new) exits_.push_back({.key = key, .number = next});
-  return exits_[at->second];
+  recent = &exits_[at->second];  // a deque's elements stay where they are
+  return *recent;
 }
 
 uint32_t PageExitList::LengthKey(Exits& exits, uint32_t step) {

@@ -2,6 +2,7 @@
 // took, and when. Memory is bounded by the kinds of exits and BinnedSums.
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -49,7 +50,7 @@ class PageExitList {
 
   // Returns `list` by domain and reason, those with most cycles first; `counts`, `cycles` and
   // `lengths` of them over time, and `length_steps`: of what the things of `lengths` are
-  // (docs/schemas/page.schema.json). Errors: Internal when zlib fails.
+  // (docs/schemas/page.schema.json). Errors: Internal when libdeflate fails.
   [[nodiscard]] absl::StatusOr<nlohmann::ordered_json> ToJson(Tsc zero) const;
 
  private:
@@ -87,6 +88,9 @@ class PageExitList {
 
   const ProfileReport& report_;
   absl::flat_hash_map<Key, uint32_t> numbers_;
+  // Some that were asked for last: exits of a few kinds follow each other.
+  static constexpr size_t kRecent = 64;
+  std::array<Exits*, kRecent> recent_{};
   std::deque<Exits> exits_;  // by number
   correlate::PvEntryBounds pv_entries_{report_.sampled};
   correlate::BinnedSums counts_;

@@ -103,9 +103,11 @@ std::optional<std::array<uint64_t, 2>> PageTimeline::Shown(TscRange range) const
 PageTimeline::Vcpu& PageTimeline::VcpuAt(VcpuRef ref, uint32_t index) {
   if (index >= vcpus_.size()) vcpus_.resize(size_t{index} + 1);
   Vcpu& vcpu = vcpus_[index];
-  vcpu.ref = ref;
-  vcpu.known = true;
-  index_.try_emplace(ref, index);
+  if (!vcpu.known) {
+    vcpu.ref = ref;
+    vcpu.known = true;
+    index_.try_emplace(ref, index);
+  }
   return vcpu;
 }
 

@@ -45,10 +45,10 @@ class PageTimeline final : public correlate::TraceObserver {
   // Finishes the timeline after the last item.
   void Finish();
   // Returns the data of the page (report/html/web/src/data.ts) without the intervals; after Finish.
-  // Errors: Internal when zlib fails.
+  // Errors: Internal when libdeflate fails.
   absl::StatusOr<nlohmann::ordered_json> ToJson(const PageSamples& samples);
   // Adds the intervals to that, as what takes most bytes once it is known how many are left: at
-  // most `most_bytes`. To be called once. Errors: Internal when zlib fails.
+  // most `most_bytes`. To be called once. Errors: Internal when libdeflate fails.
   absl::Status AddIntervals(size_t most_bytes, nlohmann::ordered_json& out);
 
   // The VM exits, and what PV guests did in Xen.
