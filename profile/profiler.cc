@@ -322,8 +322,7 @@ absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first,
   }
   options.uniform_in_time = sample_set_.stratified;
   options.threads = request_.threads;
-  if (observer == nullptr && !options.by_subreason && !options.by_waiting &&
-      options.threads == nullptr) {
+  if (observer == nullptr && !options.by_waiting && options.threads == nullptr) {
     options.order = trace::RecordOrder::kGroups;
   }
   options.stgi = StgiOf(*request_.resolver);

@@ -28,11 +28,14 @@ struct PlacingOptions {
   // The profile's own event comes equally often in all time of all vCPUs.
   bool uniform_in_time = true;
   // The order in which the placer gets records. kCrossing and kGroups cost less on many pCPUs, but
-  // do not agree with by_subreason, by_waiting and threads.
+  // do not agree with by_waiting and threads.
   trace::RecordOrder order = trace::RecordOrder::kTime;
   bool by_subreason = false;  // contexts say what exits were about
-  bool by_waiting = false;    // contexts say which vCPUs waited for the pCPU
-  bool by_wakeup = false;     // contexts say what woke the vCPU
+  // Samples that wait for what an exit was about are looked at again after so many cycles (about
+  // 0.1 ms).
+  Cycles settle_again = Cycles{1} << 18;
+  bool by_waiting = false;  // contexts say which vCPUs waited for the pCPU
+  bool by_wakeup = false;   // contexts say what woke the vCPU
   // Says which threads vCPUs ran, and contexts then say it; null: they do not. It outlives the
   // placer, and is used by it alone.
   ThreadSource* threads = nullptr;

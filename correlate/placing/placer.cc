@@ -48,8 +48,11 @@ void Placer::ReadBatch() {
 
 Tsc Placer::deadline() const {
   if (!timeline_.begun()) return Tsc{0};
-  if (options_.by_subreason) return trace::OrderedStream::kEnd;  // each item may settle an exit
-  return batch_.empty() ? forget_at_ : std::min(forget_at_, batch_.front().when.end);
+  if (batch_.empty()) return forget_at_;
+  Tsc due = batch_.front().when.end;
+  // What an exit in the bracket was about may be known later.
+  if (timeline_.now() >= due) due = timeline_.now() + options_.settle_again;
+  return std::min(forget_at_, due);
 }
 
 void Placer::Take(const trace::Item& item) {

@@ -49,18 +49,12 @@ class Placer {
   // Takes the next item of the trace in the order of time, and places the samples whose brackets
   // have passed.
   void Take(const trace::Item& item);
-  // Returns the time before which no sample is to be placed. The items before it may instead be
-  // taken by TakeRecord and TakeNonRecord, in the order of the options and without the records that
-  // are not handled. O(1).
+  // Returns the time before which no sample is to be placed, which is later than now(). The items
+  // before it may instead be taken by TakeRecord and TakeNonRecord, in the order of the options and
+  // without the records that are not handled. O(1).
   [[nodiscard]] Tsc deadline() const;
-  void TakeRecord(const trace::Record& record) {
-    timeline_.TakeRecord(record);
-    if (options_.by_subreason) PlaceDue();
-  }
-  void TakeNonRecord(const trace::Item& item) {
-    timeline_.TakeNonRecord(item);
-    if (options_.by_subreason) PlaceDue();
-  }
+  void TakeRecord(const trace::Record& record) { timeline_.TakeRecord(record); }
+  void TakeNonRecord(const trace::Item& item) { timeline_.TakeNonRecord(item); }
   // Timeline::SetLateRecords.
   void SetLateRecords(LateRecords* late) { timeline_.SetLateRecords(late); }
   // Places the samples that are left. Internal: a sample is neither placed nor in a remainder, or

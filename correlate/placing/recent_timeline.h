@@ -55,10 +55,10 @@ class RecentTimeline : private TimelineObserver {
 
   // Whether a record of the event changes anything here but the time.
   [[nodiscard]] bool Handles(trace::Event event) const {
-    return options_.by_subreason || timeline_.Handles(event) ||
-           noted_events_[static_cast<size_t>(event)];
+    return timeline_.Handles(event) || noted_events_[static_cast<size_t>(event)];
   }
-  // Takes the next item of the trace in the order of time. O(1) amortised.
+  // Takes the next item of the trace in the order of time: all that comes before it has been taken.
+  // O(1) amortised.
   void Take(const trace::Item& item) {
     threads_.Advance(item.record.tsc);
     if (item.kind == trace::ItemKind::kRecord) [[likely]] {
@@ -68,6 +68,8 @@ class RecentTimeline : private TimelineObserver {
     } else {
       TakeNonRecord(item);
     }
+    // Here alone now() is the same in each order.
+    if (!unsettled_.empty()) SettleOld();
   }
   // Take the next record or item in the order of the options. Records of events that are not
   // handled may be left out, but for those before the first one. O(1) amortised.
@@ -84,9 +86,6 @@ class RecentTimeline : private TimelineObserver {
     threads_.Advance(item.record.tsc);
     TakeLossItem(item);
     timeline_.TakeNonRecord(item);
-    if (!unsettled_.empty()) [[unlikely]] {
-      SettleOld();
-    }
   }
   // Whether a record has been taken.
   [[nodiscard]] bool begun() const { return trace_begin_.has_value(); }
@@ -188,9 +187,6 @@ class RecentTimeline : private TimelineObserver {
   void TakeLossItem(const trace::Item& item);
   void Note(const trace::Record& record) {
     if (noted_events_[static_cast<size_t>(record.event)]) NoteRecord(record);
-    if (!unsettled_.empty()) [[unlikely]] {
-      SettleOld();
-    }
   }
   // Notes what the timeline does not keep of the record.
   void NoteRecord(const trace::Record& record);

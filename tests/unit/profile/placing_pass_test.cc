@@ -85,20 +85,22 @@ std::vector<Sample> RandomSamples(uint32_t seed, uint64_t last) {
   return samples;
 }
 
-PlacingOptions Options(RecordOrder order) {
+PlacingOptions Options(RecordOrder order, bool by_subreason) {
   PlacingOptions options;
   options.sampled = {Tsc{0}, trace::OrderedStream::kEnd};
   options.longest_bracket = 1000;
   options.vendor = trace::Vendor::kVmx;
   options.order = order;
   options.by_wakeup = true;
+  options.by_subreason = by_subreason;
+  options.settle_again = 50;
   return options;
 }
 
 Seen PlaceItemByItem(const trace::TraceFile& file, std::vector<Sample> drawn) {
   Seen seen;
   Samples samples(std::move(drawn));
-  Placer placer(Options(RecordOrder::kTime), samples, seen);
+  Placer placer(Options(RecordOrder::kTime, false), samples, seen);
   trace::OrderedStream stream = file.Stream();
   while (const trace::Item* item = stream.Next()) placer.Take(*item);
   EXPECT_TRUE(placer.Finish().ok());
@@ -106,9 +108,9 @@ Seen PlaceItemByItem(const trace::TraceFile& file, std::vector<Sample> drawn) {
 }
 
 Seen PlaceByPass(const trace::TraceFile& file, SampleSource& samples, RecordOrder order,
-                 correlate::ExitSamples* of_trace = nullptr) {
+                 correlate::ExitSamples* of_trace = nullptr, bool by_subreason = false) {
   Seen seen;
-  Placer placer(Options(order), samples, seen);
+  Placer placer(Options(order, by_subreason), samples, seen);
   // All stretches are long enough to be divided.
   PlacingPass pass({.placer = placer, .samples = of_trace}, order, Cycles{1});
   EXPECT_TRUE(pass.Run(file).ok());
@@ -134,6 +136,30 @@ TEST(PlacingPass, PlacesAsIfItTookEveryItemInOrder) {
     placed += expected.lines.size();
   }
   EXPECT_GT(placed, 10'000U);
+}
+
+// A sample may wait for what an exit was about. When it is looked at again does not depend on the
+// order.
+TEST(PlacingPass, SettlesExitsInEachOrder) {
+  size_t with_subreason = 0;
+  for (uint32_t seed = 0; seed < 100; ++seed) {
+    const analysis::RandomTrace random(seed);
+    const auto file = trace::TraceFile::FromBytes(random.trace().bytes(), "test");
+    ASSERT_TRUE(file.ok()) << file.status();
+    const std::vector<Sample> drawn = RandomSamples(seed, 24'000);
+    Samples in_time(drawn);
+    const Seen expected = PlaceByPass(*file, in_time, RecordOrder::kTime, nullptr, true);
+    for (const RecordOrder order : {RecordOrder::kCrossing, RecordOrder::kGroups}) {
+      Samples samples(drawn);
+      const Seen seen = PlaceByPass(*file, samples, order, nullptr, true);
+      EXPECT_EQ(seen.lines, expected.lines) << "seed " << seed;
+      EXPECT_EQ(seen.traced, expected.traced) << "seed " << seed;
+    }
+    Samples again(drawn);
+    const Seen without = PlaceByPass(*file, again, RecordOrder::kTime);
+    with_subreason += without.lines == expected.lines ? 0 : 1;
+  }
+  EXPECT_GT(with_subreason, 50U);  // recordings
 }
 
 TEST(PlacingPass, PlacesSamplesOfTheTraceThatItTakes) {
