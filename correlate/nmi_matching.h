@@ -65,7 +65,7 @@ struct ExitMark {
   bool nmi = false;  // the exit was caused by an NMI
   Address rip = 0;
   Context context;  // the context of Xen's work on the exit
-  // The vCPU's exit before this one, if no loss lies between them.
+  // The vCPU's exit before this one, of the same level of guests, if no loss lies between them.
   bool has_previous = false;
   uint32_t previous_reason = 0;
   Address previous_rip = 0;

@@ -334,7 +334,7 @@ void RecentTimeline::AddSample(const VcpuTrack& track, Mode mode, double in_lost
 }
 
 void RecentTimeline::AddLost(VcpuHistory& vcpu, const RunstateInterval& interval) {
-  vcpu.last_exit_known = false;
+  vcpu.last_exits = {};
   if (interval.range.Empty()) return;
   const Cycles unseen = losses_.LostTimeUntil(interval.range.end) - vcpu.lost_before +
                         (interval.range.end - std::max(interval.range.begin, losses_.ended()));

@@ -36,6 +36,9 @@ std::optional<Tsc> VcpuHistory::StopWithin(const VcpuTrack& track, TscRange brac
 }
 
 void VcpuHistory::AddExit(const VcpuTrack& track, const Context& context, bool nmi) {
+  // Where a level of guests goes on follows from where it left: exits of the other level come
+  // between (AMD64 Architecture Programmer's Manual 2, 15.5 and 15.6).
+  LastExit& last = last_exits.at(track.exit_nested ? 1 : 0);
   exits.Add({
       .tsc = track.exit_tsc,
       .pcpu = track.pcpu,
@@ -46,13 +49,11 @@ void VcpuHistory::AddExit(const VcpuTrack& track, const Context& context, bool n
       .nmi = nmi,
       .rip = track.exit_rip,
       .context = context,
-      .has_previous = last_exit_known,
-      .previous_reason = last_reason,
-      .previous_rip = last_rip,
+      .has_previous = last.known,
+      .previous_reason = last.reason,
+      .previous_rip = last.rip,
   });
-  last_exit_known = true;
-  last_reason = track.exit_reason;
-  last_rip = track.exit_rip;
+  last = {true, track.exit_reason, track.exit_rip};
 }
 
 TscRange VcpuHistory::WithoutSwitch(TscRange segment) const {

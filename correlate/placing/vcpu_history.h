@@ -45,10 +45,14 @@ struct VcpuHistory {
   ExitContents contents;  // what its last exit was about, where exits are told apart by that
   UnsettledExit unsettled;
 
-  // The last exit, for the mark of the next one.
-  bool last_exit_known = false;  // exits.back() or one before it, with no loss since
-  uint32_t last_reason = 0;
-  Address last_rip = 0;
+  // The last exit of the guest, and that of its nested guests, with no loss since, for the mark of
+  // the next one.
+  struct LastExit {
+    bool known = false;
+    uint32_t reason = 0;
+    Address rip = 0;
+  };
+  std::array<LastExit, 2> last_exits{};
 
   // When the vCPU last began to wait for a pCPU, and whether it was woken then, not preempted.
   Tsc runnable_since;

@@ -178,19 +178,22 @@ TEST(Placing, MatchesNmiExitAndRepairsAddress) {
   EXPECT_EQ(counts.nmi_exits, 1U);
 }
 
-// The guest enters its own guest at 26: the NMI exit is that one's.
+// A guest enters its own guest, which leaves by CPUID at 0x1000, goes on at 0x1002, and has the NMI
+// at 0x1100. The guest's own exit to run it again comes between.
 TEST(Placing, NestedGuestIsAContextOfItsOwn) {
+  constexpr uint32_t kVmexitVmrun = 0x80;
   TraceBuilder trace;
   trace.Window(
-      0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry, 12, {}),
-          Rec(kVmexit64, 20, {kVmexitCpuid, 0x1000, 0}), Rec(kVmentry | trace::kNested, 26, {}),
-          Rec(kVmexit64 | trace::kNested, 30, {kSvmExitNmi, 0x1100, 0}), Rec(kHvmNmi, {}),
-          Rec(kVmentry | trace::kNested, 32, {}), Rec(kRunningToBlocked, 60, {kD1V0})});
+      0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry | trace::kNested, 12, {}),
+          Rec(kVmexit64 | trace::kNested, 20, {kVmexitCpuid, 0x1000, 0}), Rec(kVmentry, 24, {}),
+          Rec(kVmexit64, 34, {kVmexitVmrun, 0x8800, 0}), Rec(kVmentry | trace::kNested, 36, {}),
+          Rec(kVmexit64 | trace::kNested, 40, {kSvmExitNmi, 0x1100, 0}), Rec(kHvmNmi, {}),
+          Rec(kVmentry | trace::kNested, 42, {}), Rec(kRunningToBlocked, 60, {kD1V0})});
   const Lines lines = Place(trace, {Bracketed(1, Mode::kUser, 0x1002, 15, 50)});
   EXPECT_THAT(lines.lines, ElementsAre("d1v0 user 0x1100 twin: nested guest 1.00"));
   EXPECT_THAT(lines.traced(),
-              UnorderedElementsAre("d1v0 resume 2", "d1v0 guest 8", "d1v0 nested guest 32",
-                                   "d1v0 exit 72 6", "d1v0 exit 61 2"));
+              UnorderedElementsAre("d1v0 resume 2", "d1v0 guest 10", "d1v0 nested guest 30",
+                                   "d1v0 exit 72 4", "d1v0 exit 80 2", "d1v0 exit 61 2"));
 }
 
 TEST(Placing, GuestSamplesDoNotMatchNmiExits) {
