@@ -1197,6 +1197,48 @@ def boost(lab):
               f"99 % of drains came within {late['boosted']:.1f} ms, and {late['plain']:.1f} without --boost")
 
 
+def budget(lab):
+    """Slices cost less than the budget once the recorder knows what they cost, and each is a recording."""
+    slices = [tuple(map(float, found)) for found in re.findall(
+        r"^\S+: ([\d.]+) s, \d+ samples, \d+ lost, ([\d.]+) MB, ([\d.]+) % of a CPU", lab.text("budget.log"), re.M)]
+    lab.check(len(slices) > 8, f"there are {len(slices)} slices")
+    slices = [each for each in slices if each[0] >= 4]  # the last one was ended by the signal
+    written = [megabytes / seconds for seconds, megabytes, _ in slices]
+    lab.check(written[0] > 0.3, f"the first slice wrote {written[0]:.2f} MB/s, more than the budget of 0.3")
+    lab.check(max(written[-4:]) <= 0.3, f"the last four wrote {max(written[-4:]):.2f} MB/s at most")
+    share = [share for *_, share in slices]
+    lab.check(max(share[-4:]) <= 8, f"the last four took {max(share[-4:]):.1f} % of a CPU at most, the first {share[0]:.1f}")
+    steps = re.findall(r"^budget: .*: next slices have ([\d.]+) % of the samples, trace: (.*)", lab.text("budget.log"), re.M)
+    lab.check(steps and steps[0][1] != "as asked", f"the recorder said what it lowered: {steps}")
+    paths = sorted((lab.directory / "budget").glob("*.xeno"))
+    lab.check(len(paths) >= len(slices), f"{len(paths)} slices are in the ring")
+    for path in paths[0], paths[-2]:
+        report = lab.run_json("report", path, "--format", "json")
+        lab.check_accounting(report, path.name)
+
+
+def nested(lab):
+    """What a guest's own guest does is apart from the guest: its VM exits and its time are those that it had."""
+    domain = next(each for each in lab.summary()["domains"] if each["name"] == "l1")
+    vcpu = domain["vcpus"][0]
+    writes = lab.load("l1", "kvm", "kvm")
+    exits = vcpu["nested_exits"]["VMEXIT_IOIO"]["count"]
+    lab.check(exits == writes, f"L2 wrote to its port {writes} times, and left by it {exits} times")
+    runs = vcpu["exits"]["VMEXIT_VMRUN"]["count"]
+    lab.check(runs >= writes, f"L1 ran L2 {runs} times")
+    hz = lab.recording()["host"]["clock_hz"]
+    level = vcpu["guest_levels"]["nested guest"]["cycles"] / hz
+    # A round is 20,000 turns of two instructions, and two more; an instruction takes 2 ns.
+    truth = writes * 40_003 * 2e-9
+    lab.check(abs(level / truth - 1) < 0.05, f"L2 ran for {level:.4f} s, its instructions take {truth:.4f} s")
+    report = lab.report("--by", "domain,exit")
+    lab.check_accounting(report)
+    rows = {row["exit"]: row for row in report["rows"] if row["domain"].split()[-1] == "l1"}
+    for context in "guest", "nested guest", "nested transition", "nested VMEXIT_IOIO", "VMEXIT_VMRUN":
+        lab.check(rows.get(context, {"samples": 0})["samples"] > 0,
+                  f"{context}: {rows.get(context, {'samples': 0})['samples']:.1f} samples")
+
+
 def livepatch(lab):
     """Functions of Xen's livepatches have names, whenever they were loaded."""
     slow = ROOT / "build/lab/4.17/slow_time.livepatch"
@@ -1497,7 +1539,7 @@ def vpmu_newer(lab):
 
 # The scenarios in the order in which `lab all` runs them.
 CHECKS = {check.__name__: check for check in
-      (ci, counts, hyper, marks, threads, held, lost, xentrace, drains, boost, polls, orc, modules, programs, orc_hvm,
-       frames, agent, agent_stacks, agent_threads, agent_busy, boot_levels, boot_smp, boot_cost, agentdies, hostile,
-       sources, members, newxen, ends, lifecycle, later, livepatch, kaslr, hvm, ratio, events, ipc, agent_events, stat,
-       stat_agents, vpmu, vpmu_modes, vpmu_newer)}
+      (ci, counts, hyper, marks, threads, held, lost, xentrace, drains, boost, budget, nested, polls, orc, modules,
+       programs, orc_hvm, frames, agent, agent_stacks, agent_threads, agent_busy, boot_levels, boot_smp, boot_cost,
+       agentdies, hostile, sources, members, newxen, ends, lifecycle, later, livepatch, kaslr, hvm, ratio, events, ipc,
+       agent_events, stat, stat_agents, vpmu, vpmu_modes, vpmu_newer)}

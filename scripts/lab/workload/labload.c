@@ -9,6 +9,7 @@
 // so time in which another guest ran is inside them.
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kvm.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdint.h>
@@ -146,6 +147,50 @@ __attribute__((noinline)) static void do_udp(long times) {
   }
 }
 
+static void no_kvm(const char *what) {
+  printf("LOAD error: no %s: %s\n", what, strerror(errno));
+  exit(1);
+}
+
+// Makes a virtual machine of a page in this guest, in real mode, whose one processor computes (a loop of
+// 20000 turns), writes to a port, and begins again. Returns the processor.
+static int make_nested(void) {
+  static const uint8_t code[] = {
+      0xb9, 0x20, 0x4e,  // mov cx, 20000
+      0x49,              // dec cx
+      0x75, 0xfd,        // jnz to the dec
+      0xe6, 0x84,        // out 0x84, al
+      0xeb, 0xf6,        // jmp to the begin
+  };
+  int kvm = open("/dev/kvm", O_RDWR | O_CLOEXEC);
+  if (kvm < 0) no_kvm("/dev/kvm");
+  int machine = ioctl(kvm, KVM_CREATE_VM, 0);
+  if (machine < 0) no_kvm("virtual machine");
+  uint8_t *page = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) no_kvm("memory");
+  memcpy(page, code, sizeof code);
+  struct kvm_userspace_memory_region memory = {
+      .guest_phys_addr = 0x1000, .memory_size = 4096, .userspace_addr = (uint64_t)page};
+  if (ioctl(machine, KVM_SET_USER_MEMORY_REGION, &memory) != 0) no_kvm("memory of the machine");
+  int processor = ioctl(machine, KVM_CREATE_VCPU, 0);
+  struct kvm_sregs segments;
+  if (processor < 0 || ioctl(processor, KVM_GET_SREGS, &segments) != 0) no_kvm("processor");
+  segments.cs.base = segments.cs.selector = 0;
+  struct kvm_regs registers = {.rip = 0x1000, .rflags = 2};
+  if (ioctl(processor, KVM_SET_SREGS, &segments) != 0 ||
+      ioctl(processor, KVM_SET_REGS, &registers) != 0)
+    no_kvm("registers");
+  return processor;
+}
+
+// Lets that machine run until it has written to its port so many times.
+__attribute__((noinline)) static void do_kvm(long times) {
+  static int processor = -1;
+  if (processor < 0) processor = make_nested();
+  for (long i = 0; i < times; ++i)
+    if (ioctl(processor, KVM_RUN, 0) != 0) no_kvm("run of the machine");
+}
+
 static void on_tick(int signal) { sink += (uint64_t)signal; }
 
 // Has the kernel's timer interrupt what runs, every millisecond from the first call on.
@@ -161,14 +206,15 @@ static void start_ticks(void) {
 
 // --- Counting.
 
-enum piece { COMPUTE, SHA256, CPUID, PORTIO, SYSCALL, FAULT, SLEEP, HYPER, UDP, PIECES };
+enum piece { COMPUTE, SHA256, CPUID, PORTIO, SYSCALL, FAULT, SLEEP, HYPER, UDP, KVM, PIECES };
 
 static const struct {
   const char *name;
   void (*run)(long);
 } pieces[PIECES] = {{"compute", do_compute}, {"sha256", do_sha256}, {"cpuid", do_cpuid},
                     {"portio", do_portio},   {"syscall", do_syscall}, {"fault", do_fault},
-                    {"sleep", do_sleep},     {"hyper", do_hyper}, {"udp", do_udp}};
+                    {"sleep", do_sleep},     {"hyper", do_hyper}, {"udp", do_udp},
+                    {"kvm", do_kvm}};
 
 static struct {
   uint64_t cycles, calls;
@@ -198,6 +244,7 @@ static void round_burn(void) { did(COMPUTE, 400000, 1), did(SYSCALL, 500, 500), 
 static void round_calls(void) { did(COMPUTE, 40000, 1), did(SYSCALL, 500, 500); }
 static void round_exits(void) { did(CPUID, 1000, 1000), did(PORTIO, 500, 1000); }
 static void round_udp(void) { did(UDP, 200, 200); }
+static void round_kvm(void) { did(KVM, 20, 20); }
 static void round_ticks(void) { start_ticks(), did(COMPUTE, 40000, 1); }
 static void round_hyper(void) {
   did(HYPER, 0x12, 1);
@@ -223,6 +270,7 @@ static const struct work {
     {"udp", round_udp, "200 times 64 bytes over the loopback device"},
     {"ticks", round_ticks, "compute, which a timer interrupts every millisecond"},
     {"exits", round_exits, "1000 CPUIDs, 500 outb and inb"},
+    {"kvm", round_kvm, "a virtual machine of its own computes, and writes to a port 20 times"},
     {"hyper", round_hyper, "ten HVMOP_xentrace records around compute, 2 ms of sleep"},
 };
 
