@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <memory>
@@ -19,6 +20,7 @@ namespace {
 constexpr mode_t kOwnersDirectory = 0700;
 constexpr mode_t kOwnersFile = 0600;
 constexpr int kOpenDirectory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+constexpr int kOpenFile = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
 constexpr int kMaxDepth = 8;  // nested directories; a recording has three
 
 // The directory that mkdir made may have been renamed, and its name given to another one: only an
@@ -34,6 +36,28 @@ absl::Status Secure(const Directory& made) {
       "another user replaced {} while it was made: record with -o to a directory that only you can "
       "write",
       made.path());
+}
+
+// Whether these are two files, and have the same bytes.
+bool AreEqualFiles(int a, int b) {
+  constexpr size_t kPiece = size_t{1} << 16;
+  struct stat of_a {};
+  struct stat of_b {};
+  if (fstat(a, &of_a) != 0 || fstat(b, &of_b) != 0) return false;
+  const bool may_be = S_ISREG(of_a.st_mode) && S_ISREG(of_b.st_mode) &&
+                      of_a.st_size == of_b.st_size && of_a.st_ino != of_b.st_ino;
+  if (!may_be) return false;
+  std::vector<char> piece_a(kPiece);
+  std::vector<char> piece_b(kPiece);
+  for (off_t at = 0; at < of_a.st_size;) {
+    const ssize_t read_a = pread(a, piece_a.data(), kPiece, at);
+    const ssize_t read_b = pread(b, piece_b.data(), kPiece, at);
+    if (read_a <= 0 || read_a != read_b ||
+        !std::equal(piece_a.begin(), piece_a.begin() + read_a, piece_b.begin()))
+      return false;
+    at += read_a;
+  }
+  return true;
 }
 
 }  // namespace
@@ -121,6 +145,22 @@ absl::Status Directory::Replace(const std::string& path, Bytes content) const {
     const int error = WriteAll(file, content);
     return error == 0 ? absl::OkStatus() : WriteError(error, "cannot write " + Named(path));
   });
+}
+
+absl::Status Directory::ShareEqualFile(const std::string& name, const Directory& other) const {
+  const File own(openat(fd(), name.c_str(), kOpenFile));
+  const File others(openat(other.fd(), name.c_str(), kOpenFile));
+  if (!own.is_open() || !others.is_open()) return ErrnoError(errno, "cannot read {}", Named(name));
+  if (!AreEqualFiles(own.fd(), others.fd())) return absl::OkStatus();
+  const std::string temporary = name + ".new";
+  unlinkat(fd(), temporary.c_str(), 0);  // a killed process may have left it
+  if (linkat(other.fd(), name.c_str(), fd(), temporary.c_str(), 0) != 0 ||
+      renameat(fd(), temporary.c_str(), fd(), name.c_str()) != 0) {
+    const int error = errno;
+    unlinkat(fd(), temporary.c_str(), 0);
+    return ErrnoError(error, "cannot link {} to {}", Named(name), other.Named(name));
+  }
+  return absl::OkStatus();
 }
 
 bool Directory::Has(const std::string& path) const {

@@ -48,6 +48,11 @@ class Directory {
   // Replaces the content of `path` by these bytes, in the same way.
   [[nodiscard]] absl::Status Replace(const std::string& path, Bytes content) const;
 
+  // Makes files of one name in this directory and in `other` one file with two names, where their
+  // bytes are the same: it needs its space once. Errors: the names are not those of files; those
+  // of linkat(2), as where `other` is on another file system. O(bytes).
+  [[nodiscard]] absl::Status ShareEqualFile(const std::string& name, const Directory& other) const;
+
   // Whether something has the name.
   [[nodiscard]] bool Has(const std::string& path) const;
   // Returns the names in the directory, without "." and "..", in no order. Errors: those of

@@ -82,6 +82,7 @@ class ContinuousRecorder {
     ended_ = recorded->info.stopped_because.starts_with("SIG");
     if (removed) return recorded->status;
     ++slices_;
+    ring_.ShareSymbols(name);
     XENOSCOPE_ASSIGN_OR_RETURN(const size_t dropped, ring_.Trim());
     dropped_ += dropped;
     if (!recorded->status.ok()) {

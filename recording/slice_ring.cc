@@ -1,10 +1,13 @@
 #include "recording/slice_ring.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
+#include <iterator>
+#include <set>
 #include <string_view>
 #include <system_error>
 
@@ -30,16 +33,19 @@ std::string MarkOf(const std::string& name) {
   return name.substr(0, name.size() - kSlice.size()) + std::string(kPushed);
 }
 
-// Files that go away meanwhile count as empty.
-uint64_t SizeOf(const std::string& path) {
+using FileNumbers = std::set<std::pair<dev_t, ino_t>>;
+
+// Returns the bytes of the files that `counted` does not have yet, and adds these to it. Files that
+// go away meanwhile count as empty.
+uint64_t SizeOf(const std::string& path, FileNumbers& counted) {
   uint64_t size = 0;
   std::error_code error;
   for (fs::recursive_directory_iterator at(path, error), end; !error && at != end;
        at.increment(error)) {
-    std::error_code gone;
-    const bool is_file = at->is_regular_file(gone) && !at->is_symlink(gone);
-    const uint64_t of_file = is_file ? at->file_size(gone) : 0;
-    if (!gone) size += of_file;
+    struct stat file {};
+    if (lstat(at->path().c_str(), &file) != 0 || !S_ISREG(file.st_mode)) continue;
+    const bool is_new = file.st_nlink == 1 || counted.emplace(file.st_dev, file.st_ino).second;
+    if (is_new) size += static_cast<uint64_t>(file.st_size);
   }
   return size;
 }
@@ -92,6 +98,23 @@ absl::StatusOr<bool> SliceRing::RemoveRemains(const std::string& name) const {
   return true;
 }
 
+void SliceRing::ShareSymbols(const std::string& name) const {
+  const auto names = Names();
+  if (!names.ok()) return;
+  const auto at = std::ranges::lower_bound(*names, name);
+  if (at == names->begin()) return;
+  const auto symbols_of = [this](const std::string& slice) -> absl::StatusOr<Directory> {
+    XENOSCOPE_ASSIGN_OR_RETURN(const Directory directory, directory_.OpenDirectory(slice));
+    return directory.OpenDirectory(std::string(kSymbolsDirectory));
+  };
+  const auto symbols = symbols_of(name);
+  const auto before = symbols_of(*std::prev(at));
+  if (!symbols.ok() || !before.ok()) return;
+  const auto files = symbols->List();
+  if (!files.ok()) return;
+  for (const std::string& file : *files) symbols->ShareEqualFile(file, *before).IgnoreError();
+}
+
 absl::Status SliceRing::MarkPushed(const std::string& name) const {
   if (!directory_.Has(name) || directory_.Has(MarkOf(name))) return absl::OkStatus();
   return directory_.Create(MarkOf(name)).status();
@@ -108,10 +131,11 @@ absl::StatusOr<size_t> SliceRing::Trim() const {
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<std::string> names, Names());
   uint64_t slices = 0;
   uint64_t bytes = 0;
+  FileNumbers counted;
   size_t dropped = 0;
   for (size_t i = names.size(); i-- > 0;) {
     ++slices;
-    if (limits_.bytes > 0) bytes += SizeOf(PathOf(names[i]));
+    if (limits_.bytes > 0) bytes += SizeOf(PathOf(names[i]), counted);
     const bool fits = (limits_.slices == 0 || slices <= limits_.slices) &&
                       (limits_.bytes == 0 || bytes <= limits_.bytes);
     if (fits || slices == 1) continue;

@@ -42,10 +42,15 @@ class SliceRing {
   // Removes the slice if it is none yet: its recorder ended before it could be read. Returns
   // whether it was removed.
   absl::StatusOr<bool> RemoveRemains(const std::string& name) const;
+  // Makes the slice's symbols that are equal to those of the slice before one file with these:
+  // they are most of a short slice, and change seldom. Where that cannot be done, they stay as they
+  // are. O(bytes of symbols).
+  void ShareSymbols(const std::string& name) const;
   // Notes that a store has the slice.
   absl::Status MarkPushed(const std::string& name) const;
 
-  // Removes the oldest slices until the others are within the limits; the newest one always stays.
+  // Removes the oldest slices until the others are within the limits, where a file of several
+  // slices counts once; the newest one always stays.
   // Returns how many of the removed ones no store had. O(files).
   absl::StatusOr<size_t> Trim() const;
   // Removes the oldest slice, if there are two. Returns as Trim.

@@ -159,5 +159,22 @@ TEST_F(DirectoryTest, OpensParentDirectory) {
             absl::StatusCode::kNotFound);
 }
 
+TEST_F(DirectoryTest, SharesEqualFilesOnly) {
+  Write("same", "bytes");
+  Write("other/same", "bytes");
+  Write("differs", "bytes");
+  Write("other/differs", "BYTES");
+  Write("other/linked", "precious");
+  fs::create_symlink(Path("victim"), Path("linked"));
+  const Directory other = *Root().OpenDirectory("other");
+  for (int time = 0; time < 2; ++time) EXPECT_TRUE(Root().ShareEqualFile("same", other).ok());
+  EXPECT_TRUE(fs::equivalent(Path("same"), Path("other/same")));
+  EXPECT_TRUE(Root().ShareEqualFile("differs", other).ok());
+  EXPECT_EQ(Read("differs"), "bytes");
+  EXPECT_FALSE(Root().ShareEqualFile("linked", other).ok());
+  EXPECT_FALSE(Root().ShareEqualFile("missing", other).ok());
+  EXPECT_THAT(*Root().List(), UnorderedElementsAre("victim", "other", "same", "differs", "linked"));
+}
+
 }  // namespace
 }  // namespace xenoscope

@@ -61,6 +61,29 @@ TEST_F(SliceRingTest, KeepsTheNewestBytes) {
   EXPECT_EQ(ring.Names()->size(), 1);
 }
 
+// Symbols are most of a short slice, and change seldom.
+TEST_F(SliceRingTest, KeepsEqualSymbolsOnce) {
+  const SliceRing ring = Open({.bytes = 12'500});
+  const auto add = [&](uint64_t second, char content) {
+    std::string name = Make(second);
+    fs::create_directories(path_ + "/" + name + "/symbols");
+    std::ofstream(path_ + "/" + name + "/symbols/xensyms") << std::string(8000, content);
+    ring.ShareSymbols(name);
+    return path_ + "/" + name + "/symbols/xensyms";
+  };
+  const std::string first = add(1, 'a');
+  const std::string second = add(2, 'a');
+  const std::string third = add(3, 'a');
+  EXPECT_TRUE(fs::equivalent(first, third));
+  EXPECT_EQ(*ring.Trim(), 0);  // 3 * 1000 + 8000
+  const std::string changed = add(4, 'b');
+  EXPECT_FALSE(fs::equivalent(third, changed));
+  EXPECT_EQ(*ring.Trim(), 3);  // 1000 + 8000, and as much again
+  std::string left;
+  std::ifstream(changed) >> left;
+  EXPECT_EQ(left, std::string(8000, 'b'));
+}
+
 // What a store has is no loss when it is removed.
 TEST_F(SliceRingTest, CountsSlicesThatNoStoreHas) {
   const SliceRing ring = Open({.slices = 1});
