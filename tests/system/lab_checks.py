@@ -6,6 +6,7 @@ trace, and with what the scenario did to the guests. Each lab.check() is about o
 import collections
 import json
 import math
+import os
 import pathlib
 import re
 import shutil
@@ -1201,17 +1202,21 @@ def budget(lab):
     """Slices cost less than the budget once the recorder knows what they cost, and each is a recording."""
     slices = [tuple(map(float, found)) for found in re.findall(
         r"^\S+: ([\d.]+) s, \d+ samples, \d+ lost, ([\d.]+) MB, ([\d.]+) % of a CPU", lab.text("budget.log"), re.M)]
-    lab.check(len(slices) > 8, f"there are {len(slices)} slices")
-    slices = [each for each in slices if each[0] >= 4]  # the last one was ended by the signal
+    lab.check(len(slices) >= 8, f"there are {len(slices)} slices")
+    slices = [each for each in slices if each[0] >= 15]  # the last one was ended by the signal
     written = [megabytes / seconds for seconds, megabytes, _ in slices]
     lab.check(written[0] > 0.3, f"the first slice wrote {written[0]:.2f} MB/s, more than the budget of 0.3")
-    lab.check(max(written[-4:]) <= 0.3, f"the last four wrote {max(written[-4:]):.2f} MB/s at most")
+    kept = [rate <= 0.3 for rate in written]
+    # Now and then the recorder tries whether more fits.
+    lab.check(sum(kept[-5:]) >= 4, f"of the last five at least four kept it: {[f'{rate:.2f}' for rate in written]}")
     share = [share for *_, share in slices]
-    lab.check(max(share[-4:]) <= 8, f"the last four took {max(share[-4:]):.1f} % of a CPU at most, the first {share[0]:.1f}")
+    lab.check(max(share[-5:]) <= 25, f"they took {max(share[-5:]):.1f} % of a CPU at most, the first {share[0]:.1f}")
     steps = re.findall(r"^budget: .*: next slices have ([\d.]+) % of the samples, trace: (.*)", lab.text("budget.log"), re.M)
     lab.check(steps and steps[0][1] != "as asked", f"the recorder said what it lowered: {steps}")
     paths = sorted((lab.directory / "budget").glob("*.xeno"))
     lab.check(len(paths) >= len(slices), f"{len(paths)} slices are in the ring")
+    names = {os.stat(path / "symbols/dom0.kallsyms").st_ino for path in paths[:-1]}
+    lab.check(len(names) == 1, f"they have {len(names)} file of dom0's symbols, of {len(paths) - 1} names")
     for path in paths[0], paths[-2]:
         report = lab.run_json("report", path, "--format", "json")
         lab.check_accounting(report, path.name)
