@@ -46,11 +46,12 @@ std::optional<std::string> LabelOf(const ProfileRow& row, report::ThreadsBy by,
   return label.empty() ? std::nullopt : std::optional(label);
 }
 
+using Label = std::function<std::optional<std::string>(const ProfileRow&)>;
+
 // Adds the function with the largest share of each label that `hot` does not have yet. Shares
 // become parts of the label's own, whose size is known where there is a trace.
-void AddHottest(const std::vector<ProfileRow>& rows,
-                const std::function<std::optional<std::string>(const ProfileRow&)>& label_of,
-                HotFunctions& hot) {
+void AddHottest(const std::vector<ProfileRow>& rows, std::optional<DomainId> waiting,
+                const Label& label_of, HotFunctions& hot) {
   std::map<std::pair<DomainId, std::string>, std::pair<double, const ProfileRow*>> sums;
   for (const ProfileRow& row : rows) {
     std::optional<std::string> label = label_of(row);
@@ -63,14 +64,74 @@ void AddHottest(const std::vector<ProfileRow>& rows,
     const auto& [sum, row] = found;
     if (sum <= 0) continue;
     const auto part = [&sum = sum](double share) { return std::min(share / sum, 1.0); };
-    hot.try_emplace(key, HotFunction{row->function, part(row->share), part(row->interval.low),
-                                     part(row->interval.high)});
+    hot.try_emplace({.waiting = waiting, .domain = key.first, .label = key.second},
+                    HotFunction{row->function, part(row->share), part(row->interval.low),
+                                part(row->interval.high)});
   }
+}
+
+std::optional<std::string> AllOfDomain(const ProfileRow& /*row*/) { return ""; }
+
+// Adds those of all time, and returns the profile's report.
+absl::StatusOr<report::ProfileReport> AddOfAllTime(const ProfileSource& source,
+                                                   const ProfileOptions& options,
+                                                   report::ThreadsBy by, HotFunctions& hot) {
+  report::ProfileReport out;
+  XENOSCOPE_RETURN_IF_ERROR(source.Profile(
+      options, {.by = ColumnsFor(by), .secondary_by = {Dimension::kDomain, Dimension::kFunction}},
+      out));
+  const auto label_of = [&](const ProfileRow& row) { return LabelOf(row, by, out); };
+  AddHottest(out.result.rows, {}, label_of, hot);
+  AddHottest(out.secondary.rows, {}, AllOfDomain, hot);
+  return out;
+}
+
+// Returns the rows by the columns, of the time in which a vCPU of the domain waited for the pCPU.
+absl::StatusOr<std::vector<ProfileRow>> RowsWhileWaiting(const ProfileSource& source,
+                                                         const ProfileOptions& options,
+                                                         std::vector<Dimension> columns,
+                                                         DomainId waiting,
+                                                         report::ProfileReport& out) {
+  const size_t listed = columns.size();
+  columns.push_back(Dimension::kWaiting);
+  std::vector<correlate::WaitingSet> sets;
+  correlate::RowChoice choice;
+  choice.by = {Dimension::kWaiting};
+  choice.set_waiting = [&sets](const std::vector<correlate::WaitingSet>& known) {
+    if (sets.size() < known.size()) sets = known;  // they are only added
+  };
+  choice.is_chosen = [&sets, waiting](const ProfileRow& row) {
+    const uint32_t set = row.exit.waiting;
+    return set < sets.size() && std::ranges::count(sets[set], waiting, &VcpuRef::domain) > 0;
+  };
+  XENOSCOPE_RETURN_IF_ERROR(source.Profile(
+      options, {.by = std::move(columns), .with_subtotals = true, .choice = std::move(choice)},
+      out));
+  auto& levels = out.result.chosen_subtotals;
+  return levels.size() < listed ? std::vector<ProfileRow>() : std::move(levels[listed - 1]);
+}
+
+// Adds those of the time in which a vCPU of the domain waited.
+absl::Status AddWhileWaiting(const ProfileSource& source, const ProfileOptions& options,
+                             report::ThreadsBy by, DomainId waiting, HotFunctions& hot) {
+  report::ProfileReport out;
+  XENOSCOPE_ASSIGN_OR_RETURN(std::vector<ProfileRow> rows,
+                             RowsWhileWaiting(source, options, ColumnsFor(by), waiting, out));
+  AddHottest(
+      rows, waiting, [&](const ProfileRow& row) { return LabelOf(row, by, out); }, hot);
+  if (by == report::ThreadsBy::kDomain) return absl::OkStatus();
+  report::ProfileReport of_domains;
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      rows, RowsWhileWaiting(source, options, {Dimension::kDomain, Dimension::kFunction}, waiting,
+                             of_domains));
+  AddHottest(rows, waiting, AllOfDomain, hot);
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<HotFunctions> HotFunctionsOf(const std::string& recording, report::ThreadsBy by) {
+absl::StatusOr<HotFunctions> HotFunctionsOf(const std::string& recording, report::ThreadsBy by,
+                                            const std::vector<DomainId>& waiting) {
   ProfileOptions options;
   options.input = recording;
   auto source = ProfileSource::Open(options);
@@ -81,16 +142,14 @@ absl::StatusOr<HotFunctions> HotFunctionsOf(const std::string& recording, report
   constexpr size_t kMaxEvents = 8;
   while (!rest.empty() && done.size() < kMaxEvents) {
     options.event = rest.extract(rest.begin()).value();
-    report::ProfileReport out;
-    XENOSCOPE_RETURN_IF_ERROR(source->Profile(
-        options, {.by = ColumnsFor(by), .secondary_by = {Dimension::kDomain, Dimension::kFunction}},
-        out));
+    XENOSCOPE_ASSIGN_OR_RETURN(const report::ProfileReport out,
+                               AddOfAllTime(*source, options, by, hot));
     done.insert(out.event);
     if (options.event.empty()) rest = out.other_events;
-    const auto label_of = [&](const ProfileRow& row) { return LabelOf(row, by, out); };
-    AddHottest(out.result.rows, label_of, hot);
-    const auto all = [](const ProfileRow& /*row*/) { return std::optional<std::string>(""); };
-    AddHottest(out.secondary.rows, all, hot);
+    if (!out.traced) continue;
+    for (const DomainId domain : waiting) {
+      XENOSCOPE_RETURN_IF_ERROR(AddWhileWaiting(*source, options, by, domain, hot));
+    }
   }
   return hot;
 }

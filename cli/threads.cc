@@ -266,7 +266,9 @@ absl::Status ShowThreads(const ThreadsCommandOptions& options) {
   } else if (options.culprits) {
     report::HotFunctions functions;
     if (options.functions) {
-      XENOSCOPE_ASSIGN_OR_RETURN(functions, HotFunctionsOf(options.trace.path, shown.by));
+      std::vector<DomainId> waiting(domains.size());
+      std::ranges::transform(domains, waiting.begin(), &guests::ThreadStates::domain);
+      XENOSCOPE_ASSIGN_OR_RETURN(functions, HotFunctionsOf(options.trace.path, shown.by, waiting));
     }
     XENOSCOPE_ASSIGN_OR_RETURN(table,
                                report::CulpritsTable(domains, name_of, clock, shown,
@@ -295,7 +297,7 @@ void AddThreads(Command program, CommandAction& run) {
                   "scheduler) or for a vCPU (by their kernel's)");
   command.AddFlag("--functions", options->functions,
                   "With --culprits: the function in which each culprit was most, by the samples of "
-                  "the recording, and its share of them");
+                  "the recording, while the thread's domain waited for it, and its share of them");
   command
       .AddFlag("--exits", options->exits,
                "Instead of all states, show what Xen did for threads: VM exits by reason and "

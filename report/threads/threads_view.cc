@@ -157,12 +157,15 @@ std::string CulpritLabel(const ThreadKey& key, ThreadsBy by) {
 }
 
 // Returns the cells of the culprit's function.
-std::vector<Cell> FunctionCells(const std::optional<WaitKey::By>& by, ThreadsBy rows,
+std::vector<Cell> FunctionCells(const WaitKey& wait, ThreadsBy rows,
                                 const HotFunctions& functions) {
   std::vector<Cell> none(4);
-  if (!by) return none;
-  const auto found =
-      functions.find({std::get<DomainId>(by->thread), CulpritLabel(by->thread, rows)});
+  if (!wait.by) return none;
+  HotFunctionKey of{.waiting = {},
+                    .domain = std::get<DomainId>(wait.by->thread),
+                    .label = CulpritLabel(wait.by->thread, rows)};
+  if (wait.by->scheduler == guests::Scheduler::kXen) of.waiting = std::get<DomainId>(wait.thread);
+  const auto found = functions.find(of);
   if (found == functions.end()) return none;
   const HotFunction& hot = found->second;
   return {hot.function, hot.share, hot.low, hot.high};
@@ -288,7 +291,7 @@ absl::StatusOr<Table> CulpritsTable(std::span<const guests::ThreadStates> domain
     std::ranges::move(CulpritCells(key.by, words), std::back_inserter(cells));
     cells.emplace_back(clock.Seconds(time));
     if (functions != nullptr) {
-      std::ranges::move(FunctionCells(key.by, options.by, *functions), std::back_inserter(cells));
+      std::ranges::move(FunctionCells(key, options.by, *functions), std::back_inserter(cells));
     }
     table.AddRow(std::move(cells));
   }

@@ -52,15 +52,22 @@ struct HotFunction {
   double low = 0;
   double high = 0;
 };
-// By domain, and by the text of a report's row: "web (7)" for a thread or process, the name of a
-// container; "": of all of the domain.
-using HotFunctions = std::map<std::pair<DomainId, std::string>, HotFunction>;
+// What a function is the hottest of: `label` is the text of a report's row, "web (7)" for a thread
+// or process, the name of a container, "" for all of the domain.
+struct HotFunctionKey {
+  std::optional<DomainId> waiting;  // while a vCPU of this domain waited for the pCPU; none: ever
+  DomainId domain;
+  std::string label;
+  auto operator<=>(const HotFunctionKey&) const = default;
+};
+using HotFunctions = std::map<HotFunctionKey, HotFunction>;
 
 // Returns who ran while threads waited for a pCPU, or in their kernel's run queue: the longest time
 // first. Both sides are joined as ThreadsOptions::by says. The times of one thread and state are
 // those of ThreadsTable: what was taken by nobody that is known is in rows without a culprit.
-// `functions`, if not null, are those of culprits; those of which nothing but the domain is known
-// have that of the domain. Errors (Internal): a thread waited for less time than was taken from it.
+// `functions`, if not null, are those of culprits, while the thread's domain waited where Xen's
+// scheduler let them run; those of which nothing but the domain is known have that of the domain.
+// Errors (Internal): a thread waited for less time than was taken from it.
 [[nodiscard]] absl::StatusOr<Table> CulpritsTable(
     std::span<const guests::ThreadStates> domains,
     const std::function<std::string(DomainId)>& name_of, Clock clock, const ThreadsOptions& options,

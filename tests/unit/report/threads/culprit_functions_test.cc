@@ -34,7 +34,7 @@ TEST(CulpritsTable, HasTheFunctionOfTheCulprit) {
     std::vector<guests::ThreadStates> domains;
     domains.emplace_back(RecordShop(kernel).Open(), guests::EventClock::Fixed(0));
     ASSERT_TRUE(guests::FollowThreads(domains, /*xen=*/nullptr).ok());
-    const HotFunctions functions{{{DomainId{1}, each.label}, {"sort", 0.5, 0.25, 0.75}}};
+    const HotFunctions functions{{{{}, DomainId{1}, each.label}, {"sort", 0.5, 0.25, 0.75}}};
     const auto table = CulpritsTable(
         domains, [](DomainId) { return std::string("web1"); }, Clock{1'000'000'000},
         {.by = each.by}, &functions);
