@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,10 +14,12 @@
 #include "absl/time/time.h"
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/domain_names.h"
 #include "cli/options.h"
 #include "cli/profile_source.h"
 #include "cli/push_symbols.h"
 #include "cli/report_findings.h"
+#include "cli/shared_slice.h"
 #include "cli/time_of_day.h"
 #include "store/bounded_text.h"
 #include "store/gather.h"
@@ -33,6 +36,7 @@ struct PushOptions {
   std::vector<std::string> inputs;
   std::vector<std::string> symbols;  // files and directories of programs, whose functions are added
   std::string to;
+  std::string share;                // the domain whose owner's part is pushed; empty: all of it
   std::string host;                 // empty: the recorded one
   std::optional<int64_t> began_ns;  // of the only recording
   bool quiet = false;
@@ -70,14 +74,13 @@ absl::StatusOr<store::SliceHead> HeadOf(const PushOptions& options,
   return head;
 }
 
-// Pushes one recording. Returns whether it was new to the store.
-absl::StatusOr<bool> PushOne(const PushOptions& options, store::Store& to) {
-  XENOSCOPE_ASSIGN_OR_RETURN(const ProfileSource source, ProfileSource::Open(options.profile));
-  if (source.info() == nullptr) {
-    return InvalidError("{}: a bare trace says neither host nor time; record with xenoscope record",
-                        options.profile.input);
-  }
-  XENOSCOPE_ASSIGN_OR_RETURN(store::SliceHead head, HeadOf(options, *source.info()));
+// Returns the sums of the recording, with domains as `label` names them.
+absl::StatusOr<store::KeyedSlice> GatherSlice(
+    const PushOptions& options, const ProfileSource& source,
+    const std::function<std::string(const report::ProfileReport&, DomainId)>& label_of) {
+  store::KeyedSlice gathered;
+  store::SliceHead& head = gathered.slice.head;
+  XENOSCOPE_ASSIGN_OR_RETURN(head, HeadOf(options, *source.info()));
   report::ProfileReport made;
   using correlate::Dimension;
   // Rules look at whole functions.
@@ -91,17 +94,50 @@ absl::StatusOr<bool> PushOne(const PushOptions& options, store::Store& to) {
   head.is_time = made.is_time;
   head.traced = made.stratified && made.traced;
   head.period = made.is_time && made.period > 0 ? made.period : 1;
-  store::Dictionary dictionary;
-  const auto label = [&made](DomainId domain) { return report::DomainLabel(made, domain); };
-  store::SliceSums sums = store::Gather(made, made, label, dictionary);
+  store::SliceSums& sums = gathered.slice.sums;
+  const auto label = [&](DomainId domain) { return label_of(made, domain); };
+  sums = store::Gather(made, made, label, gathered.dictionary);
   if (findings.document() != nullptr) {
-    store::GatherTrace(*findings.document(), findings.traced(), label, dictionary, sums);
+    store::GatherTrace(*findings.document(), findings.traced(), label, gathered.dictionary, sums);
   }
   for (const findings::Finding& finding : made.findings) {
     store::AddFinding(finding.rule, finding.domain ? label(*finding.domain) : "", finding.cycles,
                       sums);
   }
-  return to.Push({std::move(head), std::move(sums)}, dictionary);
+  return gathered;
+}
+
+// Returns the part of the recording that the owner of the domain may see.
+absl::StatusOr<store::KeyedSlice> GatherShared(PushOptions options, const ProfileSource& source) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const recording::DomainInfo domain,
+                             FindSharedDomain(*source.info(), options.share));
+  if (options.profile.event.empty()) {
+    XENOSCOPE_ASSIGN_OR_RETURN(options.profile.event, SharedEvent(*source.recording(), domain.id));
+  }
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      const store::KeyedSlice whole,
+      GatherSlice(options, source, [](const report::ProfileReport& /*made*/, DomainId id) {
+        return SharedLabel(id);
+      }));
+  return OwnPartOf(whole, domain);
+}
+
+// Pushes one recording; no store: to the file of a slice. Returns whether it was new to the store.
+absl::StatusOr<bool> PushOne(const PushOptions& options, store::Store* to) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const ProfileSource source, ProfileSource::Open(options.profile));
+  if (source.info() == nullptr) {
+    return InvalidError("{}: a bare trace says neither host nor time; record with xenoscope record",
+                        options.profile.input);
+  }
+  store::KeyedSlice slice;
+  if (options.share.empty()) {
+    XENOSCOPE_ASSIGN_OR_RETURN(slice, GatherSlice(options, source, report::DomainLabel));
+  } else {
+    XENOSCOPE_ASSIGN_OR_RETURN(slice, GatherShared(options, source));
+  }
+  if (to != nullptr) return to->Push(slice.slice, slice.dictionary);
+  XENOSCOPE_RETURN_IF_ERROR(WriteSlice(options.to, slice));
+  return true;
 }
 
 void ShowSymbols(const std::string& to, const PushedSymbols& pushed) {
@@ -112,8 +148,10 @@ void ShowSymbols(const std::string& to, const PushedSymbols& pushed) {
 }
 
 absl::Status Push(PushOptions options) {
-  XENOSCOPE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> to,
-                             store::OpenStore(options.to, store::Access::kWrite));
+  std::unique_ptr<store::Store> to;
+  if (!options.to.starts_with(kSliceScheme)) {
+    XENOSCOPE_ASSIGN_OR_RETURN(to, store::OpenStore(options.to, store::Access::kWrite));
+  }
   if (!options.symbols.empty()) {
     XENOSCOPE_ASSIGN_OR_RETURN(const PushedSymbols pushed, PushSymbols(options.symbols, *to));
     if (!options.quiet) ShowSymbols(options.to, pushed);
@@ -122,7 +160,7 @@ absl::Status Push(PushOptions options) {
   size_t known = 0;
   for (const std::string& input : options.inputs) {
     options.profile.input = input;
-    XENOSCOPE_ASSIGN_OR_RETURN(const bool is_new, PushOne(options, *to));
+    XENOSCOPE_ASSIGN_OR_RETURN(const bool is_new, PushOne(options, to.get()));
     if (!is_new) ++known;
   }
   if (options.quiet) return absl::OkStatus();
@@ -144,6 +182,13 @@ void AddPush(Command program, CommandAction& run) {
                  "clickhouse://[USER@]HOST:PORT/DATABASE")
       .Required()
       .ValueName("URL");
+  command
+      .AddOption("--share", options->share,
+                 "Only what the owner of this domain may see, by name or id: its own time, waits, "
+                 "VM exits, hypercalls and functions, without the names of other domains, their "
+                 "code and the host (docs/shared.md). Also to slice:FILE: the bytes that `record "
+                 "--share` sends")
+      .ValueName(kDomainValue);
   command.AddOption("--host", options->host, "Name of the host; default: as it was recorded");
   command
       .AddWordOption(
@@ -169,6 +214,7 @@ void AddPush(Command program, CommandAction& run) {
       "Example:\n"
       "  xenoscope push web.xeno --to sqlite:fleet.db\n"
       "  xenoscope push --symbols build/server --to sqlite:fleet.db\n"
+      "  xenoscope push web.xeno --share web1 --to sqlite:web1.db    # for the owner of web1\n"
       "  xenoscope report --from-store sqlite:fleet.db --since 24h --by domain,function");
   options->profile.name_places = true;
   command.SetCallback([options, &run] {
@@ -177,6 +223,13 @@ void AddPush(Command program, CommandAction& run) {
     }
     if (options->began_ns && options->inputs.size() > 1) {
       ThrowUsageError("--began", "goes with one recording");
+    }
+    const bool to_slice = options->to.starts_with(kSliceScheme);
+    if (!options->share.empty() && !options->symbols.empty()) {
+      ThrowUsageError("--share", "does not go with --symbols");
+    }
+    if (to_slice && (options->share.empty() || options->inputs.size() != 1)) {
+      ThrowUsageError("--to", "slice:FILE goes with --share and one recording");
     }
     run = [options] { return Push(*options); };
   });
