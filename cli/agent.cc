@@ -3,10 +3,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/shared_store.h"
 #include "sampler/agent/agent.h"
 
 namespace xenoscope::cli {
@@ -15,7 +18,18 @@ namespace {
 struct AgentOptions {
   uint16_t allowed = 0;  // a DomainId
   bool allow_stacks = false;
+  std::string shared{kSharedStore};
 };
+
+constexpr char kKeepNothing[] = "none";
+
+// Keeps what dom0 shares, and says so.
+absl::Status Keep(const std::string& file, Bytes bytes) {
+  XENOSCOPE_RETURN_IF_ERROR(KeepShared(file, bytes));
+  fmt::print(stderr, "dom0 shared what it recorded of this guest: `xenoscope report {}`\n",
+             file == kSharedStore ? "--shared" : "--from-store sqlite:" + file);
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -33,6 +47,13 @@ void AddAgent(Command program, CommandAction& run) {
       "Let recordings of another domain than dom0 have pieces of the stacks of this "
       "guest's programs (record --call-graph dwarf), and other events of its kernel than "
       "those of threads (record --guest-events); dom0 may have both in any case");
+  command
+      .AddOption("--shared", options->shared,
+                 "Store of what dom0 shares with this guest (record --share), whose oldest slices "
+                 "are removed beyond 64 MB: a file, which `report --shared` reads; none: keep "
+                 "nothing")
+      .ValueName("FILE|none")
+      .ShowDefault();
   command.SetFooter(
       "Example:\n"
       "  xenoscope agent                                # in the guest web1, as root\n"
@@ -41,9 +62,15 @@ void AddAgent(Command program, CommandAction& run) {
   command.SetCallback([&run, options] {
     run = [options] {
       const DomainId allowed{options->allowed};
-      return sampler::RunAgent(allowed, options->allow_stacks || allowed == kDom0,
-                               "xenoscope " XENOSCOPE_VERSION,
-                               [](std::string_view line) { fmt::print(stderr, "{}\n", line); });
+      sampler::AgentSetup setup{
+          .allowed = allowed,
+          .allow_stacks = options->allow_stacks || allowed == kDom0,
+          .program = "xenoscope " XENOSCOPE_VERSION,
+          .say = [](std::string_view line) { fmt::print(stderr, "{}\n", line); }};
+      if (options->shared != kKeepNothing) {
+        setup.keep_shared = [file = options->shared](Bytes bytes) { return Keep(file, bytes); };
+      }
+      return sampler::RunAgent(setup);
     };
   });
 }

@@ -118,15 +118,16 @@ agent::ServerParts AgentParts(bool allow_stacks, const std::string& program) {
   return parts;
 }
 
-absl::Status RunAgent(DomainId allowed, bool allow_stacks, const std::string& program,
-                      const std::function<void(std::string_view)>& say) {
+absl::Status RunAgent(const AgentSetup& setup) {
+  const DomainId allowed = setup.allowed;
   const EndSignals signals;
   const int end = signals.OpenFile();
-  agent::ServerParts parts = AgentParts(allow_stacks, program);
+  agent::ServerParts parts = AgentParts(setup.allow_stacks, setup.program);
+  parts.keep_shared = setup.keep_shared;
   parts.boot_trace = TakeBoot();
   if (parts.boot_trace.ok()) {
-    say(fmt::format("took the trace of this kernel's boot, {} bytes, for record --boot",
-                    parts.boot_trace->size()));
+    setup.say(fmt::format("took the trace of this kernel's boot, {} bytes, for record --boot",
+                          parts.boot_trace->size()));
   }
   absl::Status status;
   while (status.ok()) {
@@ -135,20 +136,20 @@ absl::Status RunAgent(DomainId allowed, bool allow_stacks, const std::string& pr
       status = channel.status();
       break;
     }
-    say(fmt::format("waiting for a recording of domain {}", allowed.value));
+    setup.say(fmt::format("waiting for a recording of domain {}", allowed.value));
     agent::Server server(**channel, parts);
     const absl::Status served = server.Serve(end);
-    if (!served.ok()) say(fmt::format("a recording was refused: {}", Message(served)));
+    if (!served.ok()) setup.say(fmt::format("a recording was refused: {}", Message(served)));
     pollfd ended{end, POLLIN, 0};
     if (poll(&ended, 1, 0) == 1) break;
     if (allowed != kDom0 && server.greeted() && !server.said_bye()) {
-      say(fmt::format(
+      setup.say(fmt::format(
           "the recorder disconnected without a goodbye: domain {} may have ended, and another "
           "domain may get its number; restart the agent when the recorder is back",
           allowed.value));
       break;
     }
-    say("a recording has ended");
+    setup.say("a recording has ended");
   }
   if (end >= 0) close(end);
   return status;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "base/bytes.h"
 #include "base/ids.h"
 #include "sampler/agent/agent_server.h"
 
@@ -16,12 +17,19 @@ namespace xenoscope::sampler {
 // the boot.
 agent::ServerParts AgentParts(bool allow_stacks, const std::string& program);
 
-// Serves recordings of domain `allowed` until SIGINT, SIGTERM or SIGHUP. `allow_stacks`: these may
-// have pieces of the stacks of this guest's programs. If that is not dom0, it
-// serves only until a recorder leaves without a bye message: the domain may have ended then, and
-// another one may get its number (docs/agent.md). `say` is called with each event, a line of text.
-// Errors: no channel can be offered here.
-absl::Status RunAgent(DomainId allowed, bool allow_stacks, const std::string& program,
-                      const std::function<void(std::string_view)>& say);
+// What an agent's owner allows, and what it is called with.
+struct AgentSetup {
+  DomainId allowed;           // the domain whose recordings it serves
+  bool allow_stacks = false;  // these may have pieces of the stacks of this guest's programs
+  std::string program;        // its name and version
+  // agent::ServerParts::keep_shared.
+  std::function<absl::Status(Bytes)> keep_shared{};
+  std::function<void(std::string_view)> say;  // called with each event, a line of text
+};
+
+// Serves recordings until SIGINT, SIGTERM or SIGHUP; of another domain than dom0 only until a
+// recorder leaves without a bye message: the domain may have ended then, and another one may get
+// its number (docs/agent.md). Errors: no channel can be offered here.
+absl::Status RunAgent(const AgentSetup& setup);
 
 }  // namespace xenoscope::sampler

@@ -228,6 +228,8 @@ std::vector<std::byte> Encode(const AgentCallMessage& message) {
   packer.Add(message.first);
   packer.Add(static_cast<uint8_t>(message.file));
   packer.Add(message.events);
+  packer.Add(static_cast<uint8_t>(message.last));
+  packer.Add(Bytes(message.bytes));
   return std::move(packer).Frame();
 }
 
@@ -263,7 +265,10 @@ absl::StatusOr<AgentCallMessage> DecodeCall(Bytes payload) {
   message.first = unpacker.Number<uint64_t>();
   message.file = static_cast<recording::SymbolFile::Kind>(unpacker.Number<uint8_t>());
   message.events = unpacker.Texts();
+  message.last = unpacker.Flag();
+  const Bytes bytes = unpacker.Rest();
   if (!unpacker.Good()) return InvalidError("it is no call");
+  message.bytes.assign(bytes.begin(), bytes.end());
   return message;
 }
 

@@ -33,6 +33,7 @@ enum class AgentCall : uint8_t {
   kClose,
   kGreet,      // asks for the agent's name only
   kCount,      // counts events, or reads what is counted; the first one greets the agent
+  kShare,      // sends a part of what is shared, after the last one all; the first one greets
   kInterrupt,  // has no reply; the call in progress is to stop waiting
 };
 
@@ -42,6 +43,8 @@ struct AgentCallMessage {
   // File to fetch, for kFetch.
   recording::SymbolFile::Kind file = recording::SymbolFile::Kind::kKallsyms;
   std::vector<std::string> events{};  // events to count, for kCount; none: only to read
+  bool last = false;                  // whether no other part follows, for kShare
+  std::vector<std::byte> bytes{};     // a part of what is shared, for kShare
 };
 
 // The state of a source (sampler/source.h) after a call: all that its const functions return.

@@ -150,6 +150,12 @@ void Put(PayloadWriter& writer, const Counts& counts) {
   }
 }
 
+void Put(PayloadWriter& writer, const Share& share) {
+  writer.Flag(share.last);
+  writer.Rest(share.bytes);
+}
+void Put(PayloadWriter& /*pen*/, const Shared& /*shared*/) {}
+
 std::vector<std::byte> Copy(Bytes bytes) { return {bytes.begin(), bytes.end()}; }
 
 void Get(PayloadReader& reader, Hello& hello) {
@@ -217,6 +223,12 @@ void Get(PayloadReader& reader, Counts& counts) {
     reading.running_ns = reader.Number<uint64_t>();
   }
 }
+
+void Get(PayloadReader& reader, Share& share) {
+  share.last = reader.Flag();
+  share.bytes = Copy(reader.Rest());
+}
+void Get(PayloadReader& /*eye*/, Shared& /*shared*/) {}
 
 // Returns the message of a kind: the alternative of AnyMessage at `Index` or behind it.
 template <size_t Index = 0>

@@ -21,7 +21,7 @@ namespace xenoscope::sampler::agent {
 
 inline constexpr uint16_t kMajor = 1;  // major version, which must be the same on both sides
 // Minor version; newer ones add kinds, and fields at the end of payloads.
-inline constexpr uint16_t kMinor = 8;
+inline constexpr uint16_t kMinor = 9;
 inline constexpr uint16_t kFirstMinorWithCounts = 3;  // the first one with Count and Counts
 // The first one whose Prepare says how callers in user mode are found.
 inline constexpr uint16_t kFirstMinorWithStacks = 4;
@@ -33,6 +33,8 @@ inline constexpr uint16_t kFirstMinorWithBootTrace = 6;
 inline constexpr uint16_t kFirstMinorWithKernelEvents = 7;
 // The first one whose Prepare asks for what the kernel says of its CPUs' time.
 inline constexpr uint16_t kFirstMinorWithCpuTimes = 8;
+// The first one with Share and Shared.
+inline constexpr uint16_t kFirstMinorWithShare = 9;
 inline constexpr size_t kFrameHeader = 20;
 inline constexpr size_t kMaxPayload = size_t{64} * 1024;
 inline constexpr size_t kMaxText = 256;   // limit of a name, in bytes
@@ -40,6 +42,8 @@ inline constexpr size_t kMaxEvents = 16;  // limit of events in a Prepare or a C
 // Limit of the bytes of chunks between two answers about the agent's clock. A recorder gives an
 // agent up that sends more.
 inline constexpr size_t kMaxBytesBetweenAnswers = size_t{16} << 20;
+// Limit of the bytes that a recorder shares with an agent at once.
+inline constexpr size_t kMaxSharedBytes = size_t{4} << 20;
 
 // The first message of either side: the recorder's, then the agent's.
 struct Hello {
@@ -172,9 +176,21 @@ struct Counts {
   bool operator==(const Counts&) const = default;
 };
 
+// What the guest's owner may see of the last recording, cut anywhere (record --share), outside of
+// sampling. The agent answers the last part when it has kept all of it, or with Failed. Since 1.9.
+struct Share {
+  bool last = false;  // whether no other part follows
+  std::vector<std::byte> bytes;
+  bool operator==(const Share&) const = default;
+};
+struct Shared {
+  bool operator==(const Shared&) const = default;
+};
+
 // A message. The order of the types is that of the kinds' numbers, from 1.
-using AnyMessage = std::variant<Hello, Ping, Pong, Prepare, Prepared, Start, Samples, Stop, Account,
-                                Want, FilePart, Failed, Bye, Enlist, Enlisted, Count, Counts>;
+using AnyMessage =
+    std::variant<Hello, Ping, Pong, Prepare, Prepared, Start, Samples, Stop, Account, Want,
+                 FilePart, Failed, Bye, Enlist, Enlisted, Count, Counts, Share, Shared>;
 
 // Returns the frame of a message. Texts and lists beyond the limits above are cut; the caller keeps
 // the payload below kMaxPayload.

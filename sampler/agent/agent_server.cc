@@ -177,6 +177,7 @@ absl::Status Server::Handle(const AnyMessage& message) {
     if (!counted.ok()) link_.Queue(Refusal(counted));
     return absl::OkStatus();
   }
+  if (const auto* share = std::get_if<Share>(&message)) return TakeShare(*share);
   if (const auto* want = std::get_if<Want>(&message)) {
     OpenFile(want->kind);
     return absl::OkStatus();
@@ -232,6 +233,30 @@ absl::Status Server::SendCounts(const Count& count) {
     link_.Queue(std::exchange(part, {}));
   } while (at < readings.size());
   return absl::OkStatus();
+}
+
+absl::Status Server::TakeShare(const Share& share) {
+  if (share.bytes.size() > kMaxSharedBytes - shared_.size()) {
+    return ExhaustedError("it shares more than {} MB at once", kMaxSharedBytes >> 20);
+  }
+  shared_.insert(shared_.end(), share.bytes.begin(), share.bytes.end());
+  if (!share.last) return absl::OkStatus();
+  const absl::Status kept = KeepShared(std::exchange(shared_, {}));
+  if (kept.ok()) {
+    link_.Queue(Shared{});
+  } else {
+    link_.Queue(Refusal(kept));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Server::KeepShared(Bytes bytes) {
+  // To write takes long, and samples do not wait.
+  if (source_) return PreconditionError("it samples, and keeps nothing meanwhile");
+  if (!parts_.keep_shared) {
+    return PermissionError("its owner keeps nothing that is shared (xenoscope agent --shared)");
+  }
+  return parts_.keep_shared(bytes);
 }
 
 absl::Status Server::TakeFromSource(absl::Status (Source::*how)(recording::SampleWriter&)) {

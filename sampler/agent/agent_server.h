@@ -4,10 +4,11 @@
 //   sampling --stop--> ending --what was left is sent--> idle
 //   bye, or the channel's end, in any state --> over
 //
-// In every state it answers pings, sends files of the kernel's symbols, and counts events. It
-// samples only between start and stop, and sends only what a source (sampler/source.h) makes of
-// this guest. What waits for a recorder that does not read is bounded: beyond the bound no message
-// is handled, and samples stay in the kernel's rings, which count what they lose.
+// In every state it answers pings, sends files of the kernel's symbols, and counts events. While it
+// is idle it also keeps what the recorder shares with the guest's owner. It samples only between
+// start and stop, and sends only what a source (sampler/source.h) makes of this guest. What waits
+// for a recorder that does not read is bounded: beyond the bound no message is handled, and samples
+// stay in the kernel's rings, which count what they lose.
 //
 // What is sent between two answers to pings is bounded, too (kMaxBytesBetweenAnswers), as the
 // recorder has to keep it. Of a guest whose kernel has more events of threads, these wait in the
@@ -55,6 +56,9 @@ struct ServerParts {
   // What the guest's kernel recorded of its boot (sampler/ftrace/boot_trace.h), or why it did not.
   absl::StatusOr<std::vector<std::byte>> boot_trace = absl::NotFoundError("it was not taken");
   std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
+  // Keeps what a recorder shares with the guest's owner. The bytes may be anything. Empty: nothing
+  // is kept.
+  std::function<absl::Status(Bytes)> keep_shared{};
 };
 
 // Time without a message after which a recorder is considered gone. A recorder pings several times
@@ -89,6 +93,10 @@ class Server {
   absl::StatusOr<bool> JoinXenoprof();
   absl::Status Begin();
   absl::Status SendCounts(const Count& count);
+  // Takes a part of what is shared. Errors: it is too much.
+  absl::Status TakeShare(const Share& share);
+  // Keeps all of it.
+  absl::Status KeepShared(Bytes bytes);
   // Returns the bytes of what can wait that may be queued now.
   [[nodiscard]] size_t Room() const;
   // Whether what is left is given up, as it takes too long or is too much for a recorder.
@@ -116,6 +124,7 @@ class Server {
   std::shared_ptr<PerfMapWatch> perf_maps_;
   std::unique_ptr<Source> source_;
   std::optional<PerfCounters> counters_;
+  std::vector<std::byte> shared_;  // the parts of what is shared that have come
   struct FileTransfer {
     FileKind kind;
     std::unique_ptr<std::istream> content;

@@ -243,6 +243,11 @@ absl::Status Session::Handle(AnyMessage message) {
   if (const auto* account = std::get_if<Account>(&message)) return TakeAccount(*account);
   if (const auto* part = std::get_if<FilePart>(&message)) return TakeFilePart(*part);
   if (const auto* counts = std::get_if<Counts>(&message)) return TakeCounts(*counts);
+  if (std::holds_alternative<Shared>(message)) {
+    if (shared_ != false) return InvalidError("it keeps what was not shared with it");
+    shared_ = true;
+    return absl::OkStatus();
+  }
   if (const auto* failed = std::get_if<Failed>(&message)) {
     if (file_transfer_) file_transfer_->failed = true;
     if (agent_errors_.size() == kMaxAgentErrors)
@@ -597,6 +602,39 @@ absl::Status Session::TakeCounts(const Counts& part) {
     return InvalidError("it sent more counts than its vCPUs and the events can have");
   }
   return absl::OkStatus();
+}
+
+absl::Status Session::Share(Bytes bytes) {
+  XENOSCOPE_RETURN_IF_ERROR(ended_);
+  if (hello_.minor < kFirstMinorWithShare) {
+    return UnimplementedError(
+        "its agent, {}, is too old for record --share: use this xenoscope in the guest, too",
+        hello_.program);
+  }
+  if (bytes.size() > kMaxSharedBytes) {
+    return ExhaustedError("there are more than {} MB: record for a shorter time",
+                          kMaxSharedBytes >> 20);
+  }
+  const size_t agent_errors = agent_errors_.size();
+  shared_ = false;
+  do {
+    const size_t size = std::min(bytes.size(), kMaxPayload / 2);
+    const Bytes part = bytes.first(size);
+    bytes = bytes.subspan(size);
+    link_.Queue(agent::Share{bytes.empty(), {part.begin(), part.end()}});
+  } while (!bytes.empty());
+  StepUntil([&] { return *shared_ || agent_errors_.size() > agent_errors; },
+            host_.now() + limits_.share);
+  const bool is_kept = *std::exchange(shared_, std::nullopt);
+  XENOSCOPE_RETURN_IF_ERROR(ended_);
+  if (is_kept) return absl::OkStatus();
+  if (agent_errors_.size() == agent_errors) {
+    ended_ = TimeoutError("it did not take what is shared with it", limits_.share);
+    return ended_;
+  }
+  const std::string why = agent_errors_.back();
+  agent_errors_.pop_back();
+  return PreconditionError("its agent does not keep it: {}", why);
 }
 
 void Session::Bye() {

@@ -50,6 +50,8 @@ struct Limits {
   std::chrono::milliseconds late{2000};
   std::chrono::milliseconds file{30000};   // time for one file
   std::chrono::milliseconds files{60000};  // time for all files
+  // Time to take what is shared, and to keep it, in a guest that has little CPU time.
+  std::chrono::milliseconds share{30000};
   std::chrono::milliseconds ping_interval{200};
   int first_pings = 16;
 };
@@ -153,6 +155,10 @@ class Session {
   // Errors: Unimplemented: it cannot; else it ends the session: it does not answer in time, or its
   // counts are of events or vCPUs that there are not.
   absl::StatusOr<Counts> Count(const agent::Count& what);
+  // Sends the guest what its owner may see of a recording, and waits until its agent has kept it.
+  // Errors: Unimplemented: the agent is too old; FailedPrecondition: it does not keep it, for the
+  // reason that it gives; else it ends the session: the agent does not take it in time.
+  absl::Status Share(Bytes bytes);
   void Bye();
 
   [[nodiscard]] const recording::DomainInfo& domain() const { return domain_; }
@@ -257,6 +263,7 @@ class Session {
   bool enlisting_ = false;        // whether the agent was asked to take part
   std::optional<bool> enlisted_;  // the agent's answer
   std::optional<Counts> counts_;  // the parts that have come, once the agent was asked
+  std::optional<bool> shared_;    // whether the agent has kept what is shared, once it was sent
   std::string account_json_;
   std::optional<std::vector<recording::StreamInfo>> account_;
 

@@ -71,18 +71,29 @@ class Worker {
     return absl::OkStatus();
   }
 
-  absl::Status Count(const AgentCallMessage& message, AgentReply& reply) {
-    if (counting_ == nullptr) {
-      XENOSCOPE_ASSIGN_OR_RETURN(
-          counting_, agent::Session::Open(domain_, std::make_unique<FdChannel>(data_), host_,
-                                          request_.limits));
-    }
-    XENOSCOPE_ASSIGN_OR_RETURN(reply.counts, counting_->Count({message.events}));
+  // Greets the agent, unless that has been done.
+  absl::Status GreetOnce() {
+    if (session_ != nullptr) return absl::OkStatus();
+    XENOSCOPE_ASSIGN_OR_RETURN(
+        session_,
+        agent::Session::Open(domain_, std::make_unique<FdChannel>(data_), host_, request_.limits));
     return absl::OkStatus();
   }
 
+  absl::Status Count(const AgentCallMessage& message, AgentReply& reply) {
+    XENOSCOPE_RETURN_IF_ERROR(GreetOnce());
+    XENOSCOPE_ASSIGN_OR_RETURN(reply.counts, session_->Count({message.events}));
+    return absl::OkStatus();
+  }
+
+  absl::Status Share(const AgentCallMessage& message) {
+    XENOSCOPE_RETURN_IF_ERROR(GreetOnce());
+    shared_.insert(shared_.end(), message.bytes.begin(), message.bytes.end());
+    return message.last ? session_->Share(std::exchange(shared_, {})) : absl::OkStatus();
+  }
+
   absl::Status Close() {
-    if (counting_ != nullptr) counting_->Bye();
+    if (session_ != nullptr) session_->Bye();
     return source_ == nullptr ? absl::OkStatus() : source_->Close();
   }
 
@@ -98,6 +109,7 @@ class Worker {
     if (message.call == AgentCall::kOpen) return Open();
     if (message.call == AgentCall::kGreet) return Greet(reply);
     if (message.call == AgentCall::kCount) return Count(message, reply);
+    if (message.call == AgentCall::kShare) return Share(message);
     if (message.call == AgentCall::kClose) return Close();
     if (source_ == nullptr) return PreconditionError("it is not open");
     auto samples = recording::SampleWriter::InMemory();
@@ -150,8 +162,9 @@ class Worker {
   const recording::DomainInfo& domain_;
   const AgentRequest& request_;
   const agent::Host host_;
-  std::unique_ptr<AgentSource> source_;       // since kOpen
-  std::unique_ptr<agent::Session> counting_;  // since kCount
+  std::unique_ptr<AgentSource> source_;      // since kOpen
+  std::unique_ptr<agent::Session> session_;  // since the first kCount or kShare
+  std::vector<std::byte> shared_;            // what has come of kShare
 };
 
 }  // namespace

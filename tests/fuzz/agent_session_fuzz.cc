@@ -321,6 +321,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   const auto counts = Within(limits.answer, [&] { return session.Count({{"cycles"}}); });
   if (counts.ok() && (!counts->last || counts->obstacles.size() > agent::kMaxEvents)) std::abort();
+  const std::vector<std::byte> shared(size_t{100'000});
+  Within(limits.share, [&] { return session.Share(shared); }).IgnoreError();
   session.Bye();
   // The samples that were handed on are those that the accounts call kept.
   uint64_t kept = 0;

@@ -43,7 +43,9 @@ std::vector<AnyMessage> OneOfEach() {
       Enlist{},
       Enlisted{true},
       Count{{"{cycles,instructions}", "page-faults"}},
-      Counts{true, {"", "no counter"}, {{1, 3, 7, 100, 50}, {0, 0, 1ULL << 63, 2, 1}}}};
+      Counts{true, {"", "no counter"}, {{1, 3, 7, 100, 50}, {0, 0, 1ULL << 63, 2, 1}}},
+      Share{true, SomeBytes(9)},
+      Shared{}};
 }
 
 // Returns what a reader makes of bytes that come `step` at a time.
@@ -185,6 +187,7 @@ TEST(AgentMessages, RefuseTruncatedAndInvalidPayloads) {
       {"a flag of 2", 4, {2, 0, 0}},
       {"a file of no kind", 10, {9}},
       {"a text beyond the limit", 12, {1, 1}},
+      {"a part of what is shared without its flag", 18, {}},
   };
   for (const Case& each : cases) {
     const auto frame = EncodeFrame(each.kind, std::as_bytes(std::span(each.payload)));

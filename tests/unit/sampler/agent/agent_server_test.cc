@@ -82,6 +82,23 @@ TEST(AgentServer, BoundsMemoryWhenRecorderDoesNotRead) {
   }
 }
 
+// What is shared is bounded, too, and given to the owner as one.
+TEST(AgentServer, BoundsWhatIsShared) {
+  ServerParts parts;
+  bool kept = false;
+  parts.keep_shared = [&kept](Bytes /*bytes*/) {
+    kept = true;
+    return absl::OkStatus();
+  };
+  steady_clock::time_point now;
+  parts.now = [&now] { return now; };
+  FakeRecorder recorder(Share{false, std::vector<std::byte>(kMaxPayload / 2)}, 1000);
+  Server server(recorder, parts);
+  EXPECT_THAT(std::string(server.Serve(kNoFile).message()), HasSubstr("shares more than 4 MB"));
+  EXPECT_FALSE(kept);
+  EXPECT_LT(recorder.heard, size_t{5} << 20);
+}
+
 // What a busy guest has: samples, which cannot wait, and pages of its kernel's trace, which can.
 struct Busy {
   const char* what;

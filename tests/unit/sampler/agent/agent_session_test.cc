@@ -478,6 +478,58 @@ TEST_F(AgentSessionTest, SignalEndsFile) {
 }
 
 // A starved guest is slow, and loses nothing thereby.
+TEST_F(AgentSessionTest, SharesInParts) {
+  auto session = Open();
+  ASSERT_TRUE(session.ok()) << session.status();
+  std::vector<std::byte> bytes(3 * kMaxPayload, std::byte{7});
+  bytes.back() = std::byte{8};
+  EXPECT_TRUE((*session)->Share(bytes).ok());
+  EXPECT_EQ(guest_.shared, bytes);
+  EXPECT_TRUE((*session)->Share({}).ok());
+  EXPECT_TRUE(
+      absl::IsResourceExhausted((*session)->Share(std::vector<std::byte>(kMaxSharedBytes + 1))));
+  EXPECT_EQ(guest_.shared, bytes);
+  EXPECT_TRUE((*session)->status().ok());
+}
+
+TEST_F(AgentSessionTest, SharesOnlyWithAgentsThatKeepIt) {
+  guest_.hello.minor = kFirstMinorWithShare - 1;
+  auto old = Open();
+  ASSERT_TRUE(old.ok()) << old.status();
+  EXPECT_THAT(std::string((*old)->Share({}).message()), HasSubstr("too old for record --share"));
+  EXPECT_THAT(guest_.shared, IsEmpty());
+  guest_.hello.minor = kMinor;
+  guest_.when_shared = Failed{"no\nroom"};
+  auto refusing = Open();
+  ASSERT_TRUE(refusing.ok()) << refusing.status();
+  const absl::Status refused = (*refusing)->Share(std::vector<std::byte>(5));
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("its agent does not keep it: no?room"));
+  EXPECT_TRUE((*refusing)->status().ok());
+}
+
+// Whatever the guest sends meanwhile.
+TEST_F(AgentSessionTest, SharingHasATimeLimit) {
+  auto session = Open();
+  ASSERT_TRUE(session.ok()) << session.status();
+  guest_.is_mute = [](const AnyMessage& message) { return Is<agent::Share>(message); };
+  guest_.SayEvery(milliseconds(90), [] { return EncodeFrame(999, {}); });
+  const auto begin = time_.now;
+  const absl::Status shared = (*session)->Share(std::vector<std::byte>(5));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(shared)) << shared;
+  EXPECT_THAT(std::string(shared.message()), HasSubstr("did not take what is shared with it"));
+  EXPECT_LT(time_.now - begin, limits_.share + milliseconds(200));
+  EXPECT_FALSE((*session)->Share({}).ok());
+}
+
+TEST_F(AgentSessionTest, RefusesAnAnswerWithoutAShare) {
+  auto session = Open();
+  ASSERT_TRUE(session.ok()) << session.status();
+  guest_.Say(Shared{});
+  (*session)->Step();
+  EXPECT_THAT(std::string((*session)->status().message()), HasSubstr("was not shared"));
+}
+
 TEST_F(AgentSessionTest, KeepsSamplesOfLateGuest) {
   auto session = Sampling();
   Go(*session, seconds(1));

@@ -43,6 +43,9 @@ class FakeAgent {
       answers.emplace_back(Account{recording::ToJson({}), true});
     } else if (const auto* count = std::get_if<Count>(&message)) {
       if (counts) answers = counts(*count);
+    } else if (const auto* share = std::get_if<Share>(&message)) {
+      shared.insert(shared.end(), share->bytes.begin(), share->bytes.end());
+      if (share->last) answers.push_back(when_shared);
     } else if (const auto* want = std::get_if<Want>(&message)) {
       answers.emplace_back(FilePart{want->kind, true, files[want->kind]});
     }
@@ -78,6 +81,8 @@ class FakeAgent {
   std::function<std::vector<std::byte>()> sample;  // chunks before each pong while it samples
   std::function<std::vector<AnyMessage>(const Count&)> counts;  // its answers
   std::map<FileKind, std::vector<std::byte>> files;             // none longer than a frame
+  std::vector<std::byte> shared;                                // what a recorder has shared
+  AnyMessage when_shared = Shared{};                            // its answer to the last part
 
  private:
   std::function<Tsc()> read_tsc_;
