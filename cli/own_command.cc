@@ -47,10 +47,11 @@ std::vector<std::string> OwnCommand() {
   return command;
 }
 
-absl::StatusOr<sampler::ChildProcess> StartOwn(std::span<const std::string> arguments) {
+absl::StatusOr<sampler::ChildProcess> StartOwn(std::span<const std::string> arguments,
+                                               int inherited) {
   std::vector<std::string> command = OwnCommand();
   command.insert(command.end(), arguments.begin(), arguments.end());
-  return sampler::ChildProcess::Start(command, {.own_process_group = true});
+  return sampler::ChildProcess::Start(command, {.own_process_group = true, .inherited = inherited});
 }
 
 }  // namespace xenoscope::cli

@@ -15,8 +15,9 @@ namespace xenoscope::cli {
 // takes for the program is the loader: then these are the loader, its options and the program.
 std::vector<std::string> OwnCommand();
 
-// Starts this program with these arguments, in a process group of its own. Errors: those of
-// ChildProcess::Start.
-absl::StatusOr<sampler::ChildProcess> StartOwn(std::span<const std::string> arguments);
+// Starts this program with these arguments, in a process group of its own. It inherits the file
+// `inherited` under the same number; -1: none. Errors: those of ChildProcess::Start.
+absl::StatusOr<sampler::ChildProcess> StartOwn(std::span<const std::string> arguments,
+                                               int inherited = -1);
 
 }  // namespace xenoscope::cli

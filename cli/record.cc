@@ -18,6 +18,7 @@
 #include "cli/output.h"
 #include "cli/record_continuous.h"
 #include "cli/record_options.h"
+#include "cli/record_share.h"
 #include "profile/sample_choice.h"
 #include "report/profile/chain_notes.h"
 #include "report/profile/changes.h"
@@ -40,6 +41,7 @@ struct RecordCommandOptions {
   ContinuousOptions continuous;
   double duration_s = 0;
   std::vector<std::string> boot;
+  std::vector<std::string> share;
   std::vector<std::string> command;
 };
 
@@ -58,6 +60,7 @@ RecordRequest Parse(const RecordCommandOptions& options) {
 
 void Check(const RecordCommandOptions& options) {
   CheckContinuousOptions(options.continuous);
+  CheckShare(options.share, options.recorded, options.continuous.continuous);
   if (!options.boot.empty() && (options.continuous.continuous || options.recorded.no_trace)) {
     ThrowUsageError("--boot",
                     "needs Xen's trace from before the guest starts: leave out "
@@ -277,7 +280,8 @@ Outcome OutcomeOf(const RecordRequest& request, const sampler::RecordResult& res
   return outcome;
 }
 
-Outcome RunRecord(const RecordRequest& request) {
+// Records, and shares the recording with these guests.
+Outcome RunRecord(const RecordRequest& request, const std::vector<std::string>& share) {
   const bool terminal = isatty(STDERR_FILENO) != 0;
   report::RecordingState shown;
   const auto progress = [&](const Progress& progress_now) {
@@ -320,7 +324,9 @@ Outcome RunRecord(const RecordRequest& request) {
                                                   result.info.trace->buffer_pages);
     if (warning) fmt::print(stderr, "{}\n", *warning);
   }
-  return OutcomeOf(request, result);
+  Outcome outcome = OutcomeOf(request, result);
+  outcome.status.Update(ShareRecording(request.output, result.info, share));
+  return outcome;
 }
 
 }  // namespace
@@ -346,6 +352,15 @@ void AddRecord(Command program, CommandAction& run) {
       .ValueName("DOMAIN,...")
       .SplitAt(',')
       .Repeatable();
+  command
+      .AddOption(
+          "--share", options->share,
+          "Domains among --active whose owners get their own part of the recording, from "
+          "their agents: time, waits, VM exits, hypercalls and functions, with other domains "
+          "anonymous. `xenoscope report --shared` in the guest shows it (docs/shared.md)")
+      .ValueName("DOMAIN,...")
+      .SplitAt(',')
+      .Repeatable();
   AddContinuousOptions(command, options->continuous);
   command.AddOption("COMMAND", options->command,
                     "Command to run; recording stops when it ends and exits with its status (128 + "
@@ -356,6 +371,7 @@ void AddRecord(Command program, CommandAction& run) {
       "  xenoscope record -o ipc.xeno -e '{cycles,instructions}' -- sleep 10\n"
       "  xenoscope record -o web.xeno --push sqlite:fleet.db -- sleep 60\n"
       "  xenoscope record --boot web1 -o boot.xeno -- xl create web1.cfg\n"
+      "  xenoscope record --active web1 --share web1 -o web.xeno -- sleep 10\n"
       "  xenoscope record --continuous -o /var/lib/xenoscope --keep 5GB --push sqlite:fleet.db");
   command.SetCallback([&run, options] {
     Check(*options);
@@ -363,7 +379,7 @@ void AddRecord(Command program, CommandAction& run) {
       if (options->continuous.continuous) {
         return Outcome(RecordContinuously(request, options->continuous));
       }
-      Outcome outcome = RunRecord(request);
+      Outcome outcome = RunRecord(request, options->share);
       if (outcome.status.ok() && !options->continuous.push.empty()) {
         outcome.status = PushRecording(request.output, options->continuous.push);
       }
