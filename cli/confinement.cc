@@ -22,6 +22,7 @@
 #include "absl/strings/str_split.h"
 #include "base/landlock.h"
 #include "cli/metrics_server.h"
+#include "cli/shared_store.h"
 #include "cli/symbol_config.h"
 #include "store/clickhouse/server_url.h"
 #include "symbolizer/index_cache.h"
@@ -142,6 +143,8 @@ NamedFiles NamedBy(Command command) {
     }
   }
   AddRead("xenoscope.xeno", "", named);  // the default
+  const std::optional<Option> shared = command.FindOption("--shared");
+  if (shared && shared->IsGiven()) AddRead(kSharedStore, "", named);
   for (const std::string& file : SymbolConfigFiles()) AddConfigured(file, named);
   for (const std::string& file : ValuesOf(command, "--config")) AddConfigured(file, named);
   for (const std::string& file : ValuesOf(command, "--output")) {

@@ -192,6 +192,11 @@ Option Command::AddFlag(const std::string& names, bool& value, const std::string
   return Option(*app_->add_flag(names, value, description));
 }
 
+Option Command::AddActionFlag(const std::string& names, const std::function<void()>& act,
+                              const std::string& description) {
+  return Option(*app_->add_flag_callback(names, act, description));
+}
+
 void Command::SetFooter(const std::string& text) { app_->footer(text); }
 
 void Command::SetCallback(std::function<void()> callback) { app_->callback(std::move(callback)); }

@@ -111,6 +111,9 @@ class Command {
                         const std::string& description);
   // Adds a flag; "--x,!--no-x" adds its opposite too.
   Option AddFlag(const std::string& names, bool& value, const std::string& description);
+  // Adds a flag that calls `act` where it is given.
+  Option AddActionFlag(const std::string& names, const std::function<void()>& act,
+                       const std::string& description);
   // Sets the text at the end of -h.
   void SetFooter(const std::string& text);
   // Sets a function that is called when the command line was parsed without an error; it may throw

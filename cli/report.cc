@@ -23,6 +23,7 @@
 #include "cli/report_with_trace.h"
 #include "cli/store_page.h"
 #include "cli/store_source.h"
+#include "cli/summary_of_store.h"
 #include "correlate/profile.h"
 #include "profile/pipeline_options.h"
 #include "report/findings/findings_view.h"
@@ -150,9 +151,10 @@ struct Columns {
   std::vector<Dimension> listed;  // those of a table: a domain that is chosen is one, too
 };
 
-// Writes a profile.
+// Writes a profile, and text before it.
 absl::Status WriteProfile(const ReportOptions& options, const Columns& columns,
-                          report::ProfileFormatOptions write, report::ProfileReport& out) {
+                          report::ProfileFormatOptions write, report::ProfileReport& out,
+                          const std::string& before = "") {
   const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
   if (!report::HasColumn(out, write.selection.sort)) {
     return NotFoundError("there is no column '{}': the recording has no events with such a ratio",
@@ -177,7 +179,7 @@ absl::Status WriteProfile(const ReportOptions& options, const Columns& columns,
   }
   write.title += ": " + out.event;
   XENOSCOPE_ASSIGN_OR_RETURN(const std::string text, format.write(out, write));
-  return WriteOutput(options.output, text);
+  return WriteOutput(options.output, before + text);
 }
 
 // Leaves of the frames at each address the function alone, for formats that have addresses.
@@ -228,6 +230,21 @@ absl::Status ProfileReport(const ProfileSource& source, const ReportOptions& opt
   return WriteProfile(options, shown, write, out);
 }
 
+// Returns what a guest's owner first wants to know of what dom0 shares: where the time outside of
+// functions went. Nothing where certain columns, or another format, were asked for.
+absl::StatusOr<std::string> SharedSummary(const ReportOptions& options,
+                                          const report::TextStyle& style) {
+  if (!options.store.shared || !options.by.empty() || options.format != "text") return "";
+  auto text = StoreSummaryText({.store = options.store,
+                                .format = options.format,
+                                .sections = {"runstates", "waited_for", "exits", "hypercalls"},
+                                .domains = options.domains},
+                               style);
+  if (absl::IsNotFound(text.status())) return "";  // what follows says what is missing
+  XENOSCOPE_RETURN_IF_ERROR(text.status());
+  return *text + '\n';
+}
+
 // Writes the profile of slices of a store.
 absl::Status StoreReport(const ReportOptions& options, const report::TextStyle& style) {
   XENOSCOPE_ASSIGN_OR_RETURN(std::vector<Dimension> by, report::ParseDimensions(By(options)));
@@ -254,7 +271,8 @@ absl::Status StoreReport(const ReportOptions& options, const report::TextStyle& 
   report::ProfileFormatOptions write = FormatOptionsOf(options, style);
   write.title = options.store.url;
   XENOSCOPE_ASSIGN_OR_RETURN(write.selection.domains, ChooseStoredDomains(out, options.domains));
-  return WriteProfile(options, shown, write, out);
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::string summary, SharedSummary(options, style));
+  return WriteProfile(options, shown, write, out, summary);
 }
 
 absl::Status Report(const ReportOptions& options) {
@@ -415,6 +433,8 @@ constexpr const char* kReportExamples =
     "  xenoscope report web.xeno -e '{cycles,instructions}' --by domain,exit --sort ipc\n"
     "  xenoscope report web.xeno --explain svm_vmexit_handler\n"
     "  xenoscope report --from-store sqlite:fleet.db --host web1,web2 --since 24h\n"
+    "  xenoscope report --shared --since 1h                     # in a guest, after record "
+    "--share\n"
     "  xenoscope report web.xeno --domain web1 --kernel web1=System.map --format json";
 
 // ReportOptions that choose samples and rows.

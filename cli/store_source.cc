@@ -4,14 +4,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "absl/container/btree_map.h"
 #include "base/error.h"
 #include "base/spelling.h"
+#include "cli/shared_store.h"
 #include "cli/time_of_day.h"
 #include "profile/pipeline_options.h"
 #include "store/late_names.h"
@@ -57,7 +60,7 @@ struct OpenedStore {
 // Errors: those of store::OpenStore; NotFound without a slice.
 absl::StatusOr<OpenedStore> OpenFor(const StoreOptions& options) {
   OpenedStore opened{nullptr, {}, options.selection};
-  XENOSCOPE_ASSIGN_OR_RETURN(opened.store, store::OpenStore(options.url, store::Access::kRead));
+  XENOSCOPE_ASSIGN_OR_RETURN(opened.store, OpenForReading(options));
   XENOSCOPE_ASSIGN_OR_RETURN(opened.heads, opened.store->Heads(options.selection));
   XENOSCOPE_ASSIGN_OR_RETURN(opened.selection.event, ChooseEvent(opened.heads, options));
   return opened;
@@ -98,12 +101,35 @@ std::string SelectionNote(const std::vector<store::SliceHead>& heads, const std:
 
 }  // namespace
 
+absl::StatusOr<std::unique_ptr<store::Store>> OpenForReading(const StoreOptions& options) {
+  std::error_code error;
+  if (options.shared && !std::filesystem::exists(kSharedStore, error) && !error) {
+    return NotFoundError(
+        "{}: nothing was shared with this domain yet: run `xenoscope agent` here, and in dom0 "
+        "`xenoscope record --active NAME --share NAME`",
+        kSharedStore);
+  }
+  return store::OpenStore(options.url, store::Access::kRead);
+}
+
 void AddStoreOptions(Command command, StoreOptions& options) {
   command
       .AddOption("--from-store", options.url,
                  "Instead of a recording, slices of the store that `xenoscope push` filled: "
                  "sqlite:FILE or clickhouse://HOST:PORT/DATABASE")
       .ValueName("URL")
+      .Group(kStoreGroup);
+  command
+      .AddActionFlag(
+          "--shared",
+          [&options] {
+            options.url = fmt::format("sqlite:{}", kSharedStore);
+            options.shared = true;
+          },
+          fmt::format("In a guest: what dom0 shares with it (record --share), which its agent "
+                      "keeps; the same as --from-store sqlite:{}",
+                      kSharedStore))
+      .Excludes("--from-store")
       .Group(kStoreGroup);
   AddSliceOptions(command, options);
 }

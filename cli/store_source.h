@@ -2,6 +2,7 @@
 // take a recording.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,12 +19,13 @@ namespace xenoscope::cli {
 
 // The options that choose slices of a store.
 struct StoreOptions {
-  std::string url;  // empty: a recording instead
+  std::string url;      // empty: a recording instead
+  bool shared = false;  // whether it is the store of what dom0 shares with this guest
   store::Selection selection;
 };
 
 // Adds them to a command, in a group of their own. `options` must outlive it. No option of the
-// group but --from-store goes without it: CheckStoreOptions.
+// group but --from-store and --shared goes without one: CheckStoreOptions.
 void AddStoreOptions(Command command, StoreOptions& options);
 // Adds the options --host, --since and --until alone, for commands whose store is an argument.
 void AddSliceOptions(Command command, StoreOptions& options);
@@ -37,6 +39,10 @@ void CheckStoreOptions(const StoreOptions& options);
 
 // Returns what is selected, for people: "web1,web2 from 2026-03-01T14:30:00Z".
 std::string Describe(const StoreOptions& options);
+
+// Opens the store for reading. Errors: those of store::OpenStore; NotFound where nothing was shared
+// yet.
+absl::StatusOr<std::unique_ptr<store::Store>> OpenForReading(const StoreOptions& options);
 
 // The intervals in which selected slices begin.
 struct StoredTimes {

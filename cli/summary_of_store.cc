@@ -44,33 +44,41 @@ void CheckStoreSections(const std::vector<std::string>& sections) {
   }
 }
 
-absl::Status SummariseStore(const StoreSummaryOptions& options) {
+namespace {
+
+// What the summary of some slices says, and of which slices.
+struct Summarised {
   Clock clock;
   std::string note;
-  XENOSCOPE_ASSIGN_OR_RETURN(const store::TraceTotals totals,
-                             TraceTotalsOfStore(options.store, clock, note));
-  if (totals.traced_slices() == 0) {
+  store::TraceTotals totals{0};
+  analysis::Document document;  // its sections that were asked for
+};
+
+absl::StatusOr<Summarised> SummaryOf(const StoreSummaryOptions& options) {
+  Summarised out;
+  XENOSCOPE_ASSIGN_OR_RETURN(out.totals, TraceTotalsOfStore(options.store, out.clock, out.note));
+  if (out.totals.traced_slices() == 0) {
     return NotFoundError(
         "{}: none of these {} slices has a trace; push recordings with a trace, by this version of "
         "xenoscope",
-        options.store.url, totals.slices());
+        options.store.url, out.totals.slices());
   }
   store::TraceTotals::View view{options.by_vcpu, {}};
   for (const std::string& domain : options.domains) {
     view.domains.push_back(store::BoundedName(domain));
   }
-  analysis::Document document;
-  document.trace = totals.Describe(view);
-  if (!view.domains.empty() && document.trace.groups.front().rows.empty()) {
+  out.document.trace = out.totals.Describe(view);
+  if (!view.domains.empty() && out.document.trace.groups.front().rows.empty()) {
     return NotFoundError("{}: no slice of these hosts and times has the domain {}",
                          options.store.url, fmt::join(options.domains, ", "));
   }
-  report::Select({{}, options.sections}, document);
-  if (options.format == "csv") return WriteStdout(report::SummaryCsv(document));
-  if (options.format == "json") {
-    return WriteStdout(JsonOf(totals, document.trace, clock, options.store.url));
-  }
-  std::string text = note + '\n';
+  report::Select({{}, options.sections}, out.document);
+  return out;
+}
+
+std::string TextOf(const Summarised& summary, const report::SummaryStyle& style) {
+  const store::TraceTotals& totals = summary.totals;
+  std::string text = summary.note + '\n';
   if (totals.traced_slices() < totals.slices()) {
     text += fmt::format("{} of these slices have a trace; the others are left out below\n",
                         totals.traced_slices());
@@ -81,10 +89,27 @@ absl::Status SummariseStore(const StoreSummaryOptions& options) {
         totals.hypercall_slices());
   }
   analysis::TraceMetadata metadata;
-  metadata.clock = clock;
+  metadata.clock = summary.clock;
   metadata.range = {Tsc(), Tsc() + totals.traced()};
-  const report::SummaryStyle style{.text = report::StdoutStyle(), .details = options.details};
-  return WriteStdout(text + '\n' + report::GroupsText(document.trace, metadata, style));
+  return text + '\n' + report::GroupsText(summary.document.trace, metadata, style);
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> StoreSummaryText(const StoreSummaryOptions& options,
+                                             const report::TextStyle& style) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const Summarised summary, SummaryOf(options));
+  return TextOf(summary, {.text = style, .details = options.details});
+}
+
+absl::Status SummariseStore(const StoreSummaryOptions& options) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const Summarised summary, SummaryOf(options));
+  if (options.format == "csv") return WriteStdout(report::SummaryCsv(summary.document));
+  if (options.format == "json") {
+    return WriteStdout(
+        JsonOf(summary.totals, summary.document.trace, summary.clock, options.store.url));
+  }
+  return WriteStdout(TextOf(summary, {.text = report::StdoutStyle(), .details = options.details}));
 }
 
 }  // namespace xenoscope::cli

@@ -22,6 +22,10 @@ struct StoreSummaryOptions {
 // Throws a usage error for a section that stores do not have.
 void CheckStoreSections(const std::vector<std::string>& sections);
 
+// Returns the summary as text. Errors: as those of SummariseStore.
+absl::StatusOr<std::string> StoreSummaryText(const StoreSummaryOptions& options,
+                                             const report::TextStyle& style);
+
 // Writes the summary to stdout. Errors: those of TraceTotalsOfStore; NotFound if no slice has a
 // trace, or the domain.
 absl::Status SummariseStore(const StoreSummaryOptions& options);

@@ -91,7 +91,7 @@ TopOfStore::TopOfStore(TopOfStoreOptions options)
 
 absl::Status TopOfStore::Update() {
   if (!is_read_) {
-    XENOSCOPE_RETURN_IF_ERROR(store::OpenStore(options_.store.url, store::Access::kRead).status());
+    XENOSCOPE_RETURN_IF_ERROR(OpenForReading(options_.store).status());
   }
   if (!has_begin_ && !has_end_) {
     options_.store.selection.since_ns = absl::GetCurrentTimeNanos() - options_.window_ns;
