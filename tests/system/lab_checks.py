@@ -1542,9 +1542,21 @@ def vpmu_newer(lab):
     check_modes_of_vpmu(lab)
 
 
+def shared(lab):
+    """A guest's owner sees its own part of dom0's recording, and nothing of its neighbour."""
+    lab.check_said(r"pvh: has its own part of the recording", "first.log", "record")
+    console = lab.text("guests/guest-pvh.log")
+    report = console[console.find("While runnable"):]
+    lab.check("shared status=0" in report, "the guest reports what dom0 shared")
+    lab.check(re.search(r"other 1.* s +\d", report), "it waited for another domain, which has no name")
+    lab.check(not re.search(r"\bpv\b", report), "the name of its neighbour is not there")
+    lab.check("HLT" in report or "VMEXIT" in report, "its VM exits are there")
+    lab.check("sha256_block" in report, "its function is there")
+
+
 # The scenarios in the order in which `lab all` runs them.
 CHECKS = {check.__name__: check for check in
       (ci, counts, hyper, marks, threads, held, lost, xentrace, drains, boost, budget, nested, polls, orc, modules,
        programs, orc_hvm, frames, agent, agent_stacks, agent_threads, agent_busy, boot_levels, boot_smp, boot_cost,
        agentdies, hostile, sources, members, newxen, ends, lifecycle, later, livepatch, kaslr, hvm, ratio, events, ipc,
-       agent_events, stat, stat_agents, vpmu, vpmu_modes, vpmu_newer)}
+       agent_events, stat, stat_agents, vpmu, vpmu_modes, vpmu_newer, shared)}
