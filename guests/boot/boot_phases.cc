@@ -43,6 +43,7 @@ class Finder {
       ++boot_.losses;
     }
     boot_.end = at;
+    boot_.function_events.Add(cursor);
     switch (event.kind) {
       case KernelEventKind::kInitcallLevel:
         OnLevel(event, at);

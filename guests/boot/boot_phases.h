@@ -56,6 +56,7 @@ struct BootPhases {
   uint64_t initcalls_left_out = 0;      // beyond kMaxInitcalls
   bool lost_begin = false;              // events before the first one were lost
   uint64_t losses = 0;                  // times that events were lost after it
+  FunctionEvents function_events;       // up to the end
   KernelTraceFaults faults;
 
   // What one kernel may have.

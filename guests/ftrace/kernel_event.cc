@@ -7,8 +7,9 @@
 
 namespace xenoscope::guests {
 
-// The names of the fields, as include/trace/events/{sched,task,irq,cgroup,initcall}.h has them.
-// Empty: the event does not have it.
+// The names of the fields, as include/trace/events/{sched,task,irq,cgroup,initcall}.h have them,
+// and those of functions, as kernel/trace/trace_entries.h has them. Empty: the event does not have
+// it.
 struct EventDecoder::Names {
   std::string_view event;
   KernelEventKind kind;
@@ -18,12 +19,14 @@ struct EventDecoder::Names {
   std::string_view number{};
   std::string_view name{};
   std::string_view path{};
+  std::string_view system{};  // empty: any, as no two systems have an event of this name
 
-  static const Names* Find(std::string_view event);
+  static const Names* Find(const EventFormat& format);
 };
 
-const EventDecoder::Names* EventDecoder::Names::Find(std::string_view event) {
+const EventDecoder::Names* EventDecoder::Names::Find(const EventFormat& format) {
   using Kind = KernelEventKind;
+  static constexpr std::string_view kFtrace = "ftrace";  // the tracers' own events
   static constexpr std::array kAll{
       Names{.event = "sched_switch",
             .kind = Kind::kSwitch,
@@ -94,9 +97,26 @@ const EventDecoder::Names* EventDecoder::Names::Find(std::string_view event) {
             .kind = Kind::kContentionEnd,
             .state = "ret",
             .number = "lock_addr"},
+      Names{.event = "funcgraph_entry",
+            .kind = Kind::kFunctionEntry,
+            .state = "depth",
+            .number = "func",
+            .system = kFtrace},
+      Names{.event = "funcgraph_exit",
+            .kind = Kind::kFunctionReturn,
+            .state = "depth",
+            .number = "func",
+            .system = kFtrace},
+      Names{.event = "function",
+            .kind = Kind::kFunctionCall,
+            .state = "parent_ip",
+            .number = "ip",
+            .system = kFtrace},
   };
   static_assert(kAll.size() == kKernelEventKinds);
-  const auto* const found = std::ranges::find(kAll, event, &Names::event);
+  const auto* const found = std::ranges::find_if(kAll, [&format](const Names& names) {
+    return names.event == format.name && (names.system.empty() || names.system == format.system);
+  });
   return found == kAll.end() ? nullptr : found;
 }
 
@@ -137,7 +157,7 @@ absl::StatusOr<EventDecoder> EventDecoder::Create(const Formats& formats) {
   EventDecoder decoder;
   std::array<bool, kKernelEventKinds> known{};
   for (const EventFormat& format : formats.events) {
-    const Names* const names = Names::Find(format.name);
+    const Names* const names = Names::Find(format);
     if (names == nullptr || known[static_cast<size_t>(names->kind)]) continue;
     XENOSCOPE_ASSIGN_OR_RETURN(const Layout layout, Bind(format, *names));
     if (decoder.by_id_.size() <= format.id) decoder.by_id_.resize(format.id + size_t{1}, kNone);

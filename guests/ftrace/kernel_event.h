@@ -38,9 +38,17 @@ enum class KernelEventKind : uint8_t {
   kSyscallEnter,     // raw_syscalls:sys_enter
   kSyscallExit,      // raw_syscalls:sys_exit
   kContentionBegin,  // lock:contention_begin
-  kContentionEnd     // lock:contention_end
+  kContentionEnd,    // lock:contention_end
+  kFunctionEntry,    // ftrace:funcgraph_entry
+  kFunctionReturn,   // ftrace:funcgraph_exit
+  kFunctionCall      // ftrace:function
 };
-inline constexpr size_t kKernelEventKinds = 24;
+inline constexpr size_t kKernelEventKinds = 27;
+// Whether the event is of the tracing of functions. Between sched_switch and the switch itself the
+// kernel calls some, which are of the thread that stops.
+[[nodiscard]] constexpr bool IsOfFunction(KernelEventKind kind) {
+  return kind >= KernelEventKind::kFunctionEntry;
+}
 
 // A decoded event. Texts point into the page. What a kind does not have is 0 or empty. Threads are
 // numbered as the guest's own scheduler does (its first pid namespace); 0: the idle thread.
@@ -54,11 +62,13 @@ struct KernelEvent {
   uint32_t next = 0;  // kSwitch: the thread that runs now
   // kSwitch: what becomes of `thread` (see IsRunnable); kInitcallFinish, kSyscallExit: what the
   // function or the call returned; kContentionBegin: flags of the lock; kContentionEnd: 0: it is
-  // held.
+  // held; kFunctionEntry, kFunctionReturn: how many calls of the thread it is in, of functions that
+  // are traced; kFunctionCall: the address behind the call.
   uint64_t state = 0;
   // Interrupts: the vector; kFork: the parent; kMigrate, kWaking, kWakeupNew: the CPU where it is
   // to run; kNewTask: flags of clone(2); cgroups: the number of the group; kInitcallStart,
-  // kInitcallFinish: the address of the function; system calls: their number; locks: their address.
+  // kInitcallFinish: the address of the function; system calls: their number; locks: their address;
+  // functions: an address at the beginning of the one that is called.
   uint64_t number = 0;
   // The thread's name; kSwitch: that of `next`; kRename: the new one; kExec: the program's file;
   // kIrqEntry: the handler's name; kInitcallLevel: that of the level.

@@ -250,4 +250,18 @@ class CpuCursor {
   KernelTraceFaults faults_;
 };
 
+// What the tracing of functions wrote.
+struct FunctionEvents {
+  uint64_t events = 0;
+  uint64_t bytes = 0;  // in the kernel's buffers
+
+  // Adds the cursor's event, if it is one of these.
+  void Add(const CpuCursor& cursor) {
+    if (!IsOfFunction(cursor.event().kind)) return;
+    constexpr size_t kHead = sizeof(uint32_t);  // of each event
+    ++events;
+    bytes += kHead + cursor.data().size();
+  }
+};
+
 }  // namespace xenoscope::guests

@@ -123,6 +123,11 @@ void ThreadStates::Take(const VcpuState& state) {
     case KernelEventKind::kContentionEnd:
       OnContention(cursor.cpu(), event, state, at);
       break;
+    case KernelEventKind::kFunctionEntry:
+    case KernelEventKind::kFunctionReturn:
+    case KernelEventKind::kFunctionCall:
+      OnFunction(cursor, state, at);
+      break;
     case KernelEventKind::kCgroupAttach:
     case KernelEventKind::kCgroupTransfer: {
       const size_t process = threads_[ThreadOf(event.thread)].process;
@@ -133,6 +138,9 @@ void ThreadStates::Take(const VcpuState& state) {
     }
     default:
       break;
+  }
+  if (event.kind != KernelEventKind::kSwitch && !IsOfThreadBefore(cursor)) {
+    vcpu_tracks_[cursor.cpu()].before = kNone;
   }
   const auto end = heap_.end();
   std::ranges::pop_heap(heap_, IsLater);
@@ -185,10 +193,17 @@ void ThreadStates::NotifySwitch(uint32_t cpu, size_t before, std::optional<uint6
                        .state = state});
 }
 
+bool ThreadStates::IsOfThreadBefore(const CpuCursor& cursor) const {
+  const size_t before = vcpu_tracks_[cursor.cpu()].before;
+  if (before == kNone || !IsOfFunction(cursor.event().kind)) return false;
+  const uint32_t current = cursor.event().current;
+  return current == 0 ? before == idle_[cursor.cpu()] : threads_[before].tid == current;
+}
+
 bool ThreadStates::IsAfterMissedSwitch(const CpuCursor& cursor) const {
   const size_t thread = vcpu_tracks_[cursor.cpu()].thread;
   const uint32_t current = cursor.event().current;
-  if (thread == kNone) return false;
+  if (thread == kNone || IsOfThreadBefore(cursor)) return false;
   if (current == 0) return thread != idle_[cursor.cpu()];
   if (threads_[thread].tid == current) return false;
   return thread != kShared || thread_of_.contains(current);
@@ -316,6 +331,7 @@ void ThreadStates::Forget(uint32_t cpu, Tsc at, const VcpuState& state) {
   track.losses = losses_;
   track.state = ThreadState::kLost;
   const size_t before = std::exchange(vcpu.thread, kNone);
+  vcpu.before = kNone;
   vcpu.forgotten = at;
   NotifySwitch(cpu, before, std::nullopt, at);
 }
@@ -342,6 +358,7 @@ void ThreadStates::OnSwitch(uint32_t cpu, const KernelEvent& event, const VcpuSt
     if (track.known && track.state == ThreadState::kPreempted) EnterQueue(before, cpu, at);
   }
   PutOn(cpu, after, at);
+  vcpu.before = before;
   GuestThread& thread = threads_[after];
   ++thread.switches;
   if (event.next != 0) thread.name = event.name.substr(0, kMaxName);
@@ -449,6 +466,32 @@ void ThreadStates::OnContention(uint32_t cpu, const KernelEvent& event, const Vc
   }
 }
 
+void ThreadStates::SettleWait(size_t thread, Tsc at) {
+  const Track& track = tracks_[thread];
+  if (track.vcpu != kNone || !track.known || track.losses != losses_) return;
+  const size_t queue = track.queue;
+  EndWait(thread, at);
+  if (queue != kNone) EnterQueue(thread, queue, at);
+}
+
+void ThreadStates::OnFunction(const CpuCursor& cursor, const VcpuState& state, Tsc at) {
+  const KernelEvent& event = cursor.event();
+  const uint32_t cpu = cursor.cpu();
+  Charge(cpu, at, state);
+  function_events_.Add(cursor);
+  const size_t thread = OnCpu(cpu, event.current);
+  if (thread == kShared) return calls_.LeaveOut();
+  SettleWait(thread, at);  // it may have stopped, see IsOfThreadBefore
+  const CallTrees::Now now{thread, at, losses_, threads_[thread].times, thread == idle_[cpu]};
+  if (event.kind == KernelEventKind::kFunctionEntry) {
+    calls_.Enter(event.number, event.state, now);
+  } else if (event.kind == KernelEventKind::kFunctionReturn) {
+    calls_.Return(event.number, event.state, now);
+  } else {
+    calls_.Count(event.number, event.state, now);
+  }
+}
+
 void ThreadStates::OnRename(const KernelEvent& event) {
   GuestThread& thread = threads_[ThreadOf(event.thread)];
   thread.name = event.name.substr(0, kMaxName);
@@ -483,9 +526,11 @@ absl::Status ThreadStates::Finish() {
   xen_times_.Finish();
   syscalls_.Finish();
   locks_.Finish();
+  calls_.Finish();
   for (size_t cpu = 0; cpu < vcpus_.size(); ++cpu) interrupts_.Reset(cpu);
   XENOSCOPE_RETURN_IF_ERROR(CheckSyscalls());
   XENOSCOPE_RETURN_IF_ERROR(CheckLocks());
+  XENOSCOPE_RETURN_IF_ERROR(CheckCalls());
   XENOSCOPE_RETURN_IF_ERROR(CheckHandlers());
   return CheckInXen();
 }
@@ -528,6 +573,23 @@ absl::Status ThreadStates::CheckLocks() const {
     if (wait.others_stolen <= Sum(wait.times)) continue;
     return InternalError("{}: vCPUs waited for longer than the thread {} did for a lock",
                          ToString(domain()), threads_[wait.thread].tid);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ThreadStates::CheckCalls() const {
+  const absl::Status sums = calls_.Check();
+  if (!sums.ok()) return InContext(sums, ToString(domain()));
+  std::vector<StateTimes> in_calls(threads_.size());
+  for (const CallNode& node : calls_.nodes()) {
+    if (node.caller != CallNode::kNone) continue;
+    StateTimes& sum = in_calls[node.thread];
+    AddTo(sum, node.total);
+    for (size_t state = 0; state < kThreadStates; ++state) {
+      if (sum[state] <= threads_[node.thread].times[state]) continue;
+      return InternalError("{}: the thread {} was in functions for longer than it lived",
+                           ToString(domain()), threads_[node.thread].tid);
+    }
   }
   return absl::OkStatus();
 }

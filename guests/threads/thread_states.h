@@ -25,6 +25,7 @@
 #include "base/tsc.h"
 #include "guests/ftrace/kernel_event.h"
 #include "guests/ftrace/kernel_trace.h"
+#include "guests/threads/call_trees.h"
 #include "guests/threads/culprits.h"
 #include "guests/threads/interrupts.h"
 #include "guests/threads/lock_waits.h"
@@ -73,6 +74,9 @@ class ThreadStates {
 
   // `observer`, which outlives this, receives what comes from here on.
   void SetObserver(ThreadObserver* observer) { observer_ = observer; }
+  // Divides calls of functions by the part of time in which the outermost one begins
+  // (CallTrees::SetParts). To be called before Take.
+  void SetCallParts(std::vector<Tsc> begins) { calls_.SetParts(std::move(begins)); }
 
   // Returns the time of the next event in the order of time; the largest Tsc: there is none.
   [[nodiscard]] Tsc next() const;
@@ -104,8 +108,9 @@ class ThreadStates {
 
   // Ends everything at the time of the last event. Errors (Internal): on a vCPU the threads' times
   // and what was lost are not its window, the threads' sum is not that of the vCPUs, a thread's
-  // times by reason are not its time in Xen, it was in system calls or waited for a lock for more
-  // than its time, or handlers ran for more than the vCPUs' time.
+  // times by reason are not its time in Xen, it was in system calls, in functions or waited for a
+  // lock for more than its time, self times of functions are not the time of calls, or handlers ran
+  // for more than the vCPUs' time.
   absl::Status Finish();
 
   [[nodiscard]] DomainId domain() const { return trace_->domain(); }
@@ -122,6 +127,9 @@ class ThreadStates {
   [[nodiscard]] std::vector<Syscall> SystemCalls() const { return syscalls_.All(); }
   // Returns the waits of threads for locks, if their events were recorded. O(result log result).
   [[nodiscard]] std::vector<LockWait> Locks() const { return locks_.All(); }
+  // Returns the calls of functions, if they were traced, and how many events they had.
+  [[nodiscard]] const CallTrees& calls() const { return calls_; }
+  [[nodiscard]] const FunctionEvents& function_events() const { return function_events_; }
   // Returns the handlers of interrupts. O(result log result).
   [[nodiscard]] std::vector<Interrupt> Handlers() const { return interrupts_.All(); }
   // Returns the thread on the CPU after the last event, if it is known: an index.
@@ -166,6 +174,7 @@ class ThreadStates {
   };
   struct VcpuTrack {
     size_t thread = kNone;  // the thread on it; kNone: not known
+    size_t before = kNone;  // the one that it replaced, until `thread` has written an event
     Tsc accounted;          // up to here
     Tsc switched;           // when `thread` was put on it
     Tsc forgotten;          // kNone: since then
@@ -197,6 +206,9 @@ class ThreadStates {
   void Enter(size_t thread, ThreadState state, Tsc at);
   // Whether the cursor's event was written by another thread than the one on the CPU.
   [[nodiscard]] bool IsAfterMissedSwitch(const CpuCursor& cursor) const;
+  // Whether the cursor's event is a call of a function, by the thread that the last switch on this
+  // CPU stopped: the kernel calls some between the event of the switch and the switch.
+  [[nodiscard]] bool IsOfThreadBefore(const CpuCursor& cursor) const;
   // The thread runs on this CPU from here on, and so on no other one.
   void PutOn(uint32_t cpu, size_t thread, Tsc at);
   // From here on the CPU's thread is not known, up to its next event.
@@ -211,12 +223,17 @@ class ThreadStates {
   void OnRename(const KernelEvent& event);
   void OnSyscall(uint32_t cpu, const KernelEvent& event, const VcpuState& state, Tsc at);
   void OnContention(uint32_t cpu, const KernelEvent& event, const VcpuState& state, Tsc at);
+  void OnFunction(const CpuCursor& cursor, const VcpuState& state, Tsc at);
+  // Adds the time in which the thread has waited up to now to its times, and lets it wait on.
+  void SettleWait(size_t thread, Tsc at);
   // Checks that handlers did not run for longer than vCPUs did.
   [[nodiscard]] absl::Status CheckHandlers() const;
   // Checks that threads' times in system calls are not more than their times.
   [[nodiscard]] absl::Status CheckSyscalls() const;
   // Checks that threads did not wait for a lock for longer than they lived.
   [[nodiscard]] absl::Status CheckLocks() const;
+  // Checks that times of calls add up, and are not more than threads' times.
+  [[nodiscard]] absl::Status CheckCalls() const;
   // Checks that the threads' times in Xen are those by reason.
   [[nodiscard]] absl::Status CheckInXen() const;
 
@@ -233,6 +250,8 @@ class ThreadStates {
   XenTimes xen_times_;
   Syscalls syscalls_;
   LockWaits locks_;
+  CallTrees calls_;
+  FunctionEvents function_events_;
   Interrupts interrupts_;
   std::vector<VcpuHistory> histories_;  // by CPU
   std::vector<size_t> idle_;            // thread of each CPU

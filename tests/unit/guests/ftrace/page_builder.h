@@ -29,6 +29,9 @@ inline constexpr uint16_t kContentionBeginId = 309;
 inline constexpr uint16_t kContentionEndId = 310;
 inline constexpr uint16_t kExitId = 311;
 inline constexpr uint16_t kNewTaskId = 312;
+inline constexpr uint16_t kFunctionCallId = 1;
+inline constexpr uint16_t kFunctionReturnId = 10;
+inline constexpr uint16_t kFunctionEntryId = 11;
 // The state in sched_switch of a thread that sleeps and can be interrupted.
 inline constexpr uint64_t kSleep = 1;
 
@@ -189,6 +192,52 @@ inline constexpr std::string_view kSwitchFormats =
     "\n"
     "print fmt: \"pid=%d\", REC->pid\n";
 
+// Those of the tracing of functions, as Linux 6.1 has them.
+inline constexpr std::string_view kFunctionFormats =
+    "# ftrace/funcgraph_entry\n"
+    "name: funcgraph_entry\n"
+    "ID: 11\n"
+    "format:\n"
+    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+    "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+    "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+    "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+    "\n"
+    "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
+    "\tfield:int depth;\toffset:16;\tsize:4;\tsigned:1;\n"
+    "\n"
+    "print fmt: \"--> %ps (%d)\", (void *)REC->func, REC->depth\n"
+    "# ftrace/funcgraph_exit\n"
+    "name: funcgraph_exit\n"
+    "ID: 10\n"
+    "format:\n"
+    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+    "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+    "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+    "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+    "\n"
+    "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
+    "\tfield:int depth;\toffset:16;\tsize:4;\tsigned:1;\n"
+    "\tfield:unsigned int overrun;\toffset:20;\tsize:4;\tsigned:0;\n"
+    "\tfield:unsigned long long calltime;\toffset:24;\tsize:8;\tsigned:0;\n"
+    "\tfield:unsigned long long rettime;\toffset:32;\tsize:8;\tsigned:0;\n"
+    "\n"
+    "print fmt: \"<-- %ps (%d) (start: %llx  end: %llx) over: %d\", (void *)REC->func, "
+    "REC->depth, REC->calltime, REC->rettime, REC->depth\n"
+    "# ftrace/function\n"
+    "name: function\n"
+    "ID: 1\n"
+    "format:\n"
+    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+    "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+    "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+    "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+    "\n"
+    "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"
+    "\tfield:unsigned long parent_ip;\toffset:16;\tsize:8;\tsigned:0;\n"
+    "\n"
+    "print fmt: \" %ps <-- %ps\", (void *)REC->ip, (void *)REC->parent_ip\n";
+
 // A sub-buffer in the making.
 class PageBuilder {
  public:
@@ -285,6 +334,26 @@ class PageBuilder {
     std::vector<std::byte> data = DataOf(20, kContentionEndId, current);
     Store(data, 8, lock);
     Store(data, 16, result);
+    return Event(delta, data);
+  }
+
+  // `current` calls the function at this depth, or it returns.
+  PageBuilder& FunctionEntry(uint32_t delta, uint32_t current, uint64_t function, uint32_t depth) {
+    std::vector<std::byte> data = DataOf(20, kFunctionEntryId, current);
+    Store(data, 8, function);
+    Store(data, 16, depth);
+    return Event(delta, data);
+  }
+  PageBuilder& FunctionReturn(uint32_t delta, uint32_t current, uint64_t function, uint32_t depth) {
+    std::vector<std::byte> data = DataOf(40, kFunctionReturnId, current);
+    Store(data, 8, function);
+    Store(data, 16, depth);
+    return Event(delta, data);
+  }
+  PageBuilder& FunctionCall(uint32_t delta, uint32_t current, uint64_t function, uint64_t from) {
+    std::vector<std::byte> data = DataOf(24, kFunctionCallId, current);
+    Store(data, 8, function);
+    Store(data, 16, from);
     return Event(delta, data);
   }
 

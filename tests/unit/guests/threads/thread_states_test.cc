@@ -403,5 +403,113 @@ TEST(KernelTrace, RefusesPagesThatFormatsDoNotDescribe) {
   EXPECT_FALSE(KernelTrace::Open(other, kDom0).ok());
 }
 
+// "7: 10 20 calls 1 cut 0: untraced 5, sleeping 3", a line a path of calls.
+std::vector<std::string> CallsOf(const ThreadStates& states) {
+  const auto time = [](const StateTimes& times, ThreadState state) {
+    return times[static_cast<size_t>(state)];
+  };
+  std::vector<std::string> paths;
+  std::vector<std::string> lines;
+  for (const CallNode& node : states.calls().nodes()) {
+    const bool is_root = node.caller == CallNode::kNone;
+    paths.push_back(is_root ? fmt::format("{}:", states.threads()[node.thread].tid)
+                            : fmt::format("{} {:x}", paths[node.caller], node.function));
+    if (is_root) continue;
+    lines.push_back(fmt::format("{} calls {} cut {}: ran {} slept {} self {}", paths.back(),
+                                node.calls + node.counted, node.cut,
+                                time(node.total, ThreadState::kUntraced),
+                                time(node.total, ThreadState::kSleeping), Sum(node.self)));
+  }
+  return lines;
+}
+
+class FollowedCalls {
+ public:
+  FollowedCalls() { kernel_.writer().AppendTraceFormats(kDom0, kFunctionFormats); }
+  FollowedCalls& Page(uint32_t cpu, const std::vector<std::byte>& page) {
+    kernel_.Page(cpu, page);
+    return *this;
+  }
+  const ThreadStates& Follow() {
+    states_.emplace(kernel_.Open(), EventClock::Fixed(0));
+    const absl::Status status = FollowThreads({&*states_, 1}, nullptr);
+    EXPECT_TRUE(status.ok()) << status;
+    return *states_;
+  }
+
+ private:
+  RecordedKernel kernel_;
+  std::optional<ThreadStates> states_;
+};
+
+TEST(ThreadStates, ACallGoesOnWhileItsThreadSleeps) {
+  FollowedCalls calls;
+  calls.Page(0, PageBuilder(1000)
+                    .FunctionEntry(0, 7, 0x10, 0)
+                    .FunctionEntry(5, 7, 0x20, 1)
+                    .Switch(10, 7, kSleep, 8, "db")
+                    .FunctionEntry(2, 8, 0x30, 0)
+                    .FunctionReturn(4, 8, 0x30, 0)
+                    .Switch(24, 8, kSleep, 7, "web")
+                    .FunctionReturn(3, 7, 0x20, 1)
+                    .FunctionReturn(2, 7, 0x10, 0)
+                    .Page());
+  EXPECT_THAT(CallsOf(calls.Follow()),
+              ElementsAre("7: 10 calls 1 cut 0: ran 20 slept 30 self 7",
+                          "7: 10 20 calls 1 cut 0: ran 13 slept 30 self 43",
+                          "8: 30 calls 1 cut 0: ran 4 slept 0 self 4"));
+}
+
+// Between the event of a switch and the switch, the thread that stops calls functions.
+TEST(ThreadStates, CallsBetweenASwitchAndItsEventAreOfTheThreadThatStops) {
+  FollowedCalls calls;
+  calls.Page(0, PageBuilder(1000)
+                    .FunctionEntry(0, 7, 0x10, 0)
+                    .Switch(10, 7, kSleep, 8, "db")
+                    .FunctionEntry(2, 7, 0x20, 1)
+                    .FunctionReturn(4, 7, 0x20, 1)
+                    .FunctionEntry(3, 8, 0x30, 0)
+                    .FunctionReturn(1, 8, 0x30, 0)
+                    .Switch(20, 8, kSleep, 7, "web")
+                    .FunctionReturn(5, 7, 0x10, 0)
+                    .Page());
+  const ThreadStates& states = calls.Follow();
+  EXPECT_EQ(states.missed_switches(), 0U);
+  EXPECT_THAT(CallsOf(states), ElementsAre("7: 10 calls 1 cut 0: ran 15 slept 30 self 41",
+                                           "7: 10 20 calls 1 cut 0: ran 0 slept 4 self 4",
+                                           "8: 30 calls 1 cut 0: ran 1 slept 0 self 1"));
+}
+
+TEST(ThreadStates, TheIdleThreadsCallsHaveNoTimeWhileOthersRun) {
+  FollowedCalls calls;
+  calls.Page(0, PageBuilder(1000)
+                    .FunctionEntry(0, 0, 0x10, 0)
+                    .Switch(10, 0, 0, 8, "db")
+                    .Switch(20, 8, kSleep, 0, "swapper/0")
+                    .FunctionReturn(5, 0, 0x10, 0)
+                    .Page());
+  EXPECT_THAT(CallsOf(calls.Follow()), ElementsAre("0: 10 calls 1 cut 0: ran 15 slept 0 self 15"));
+}
+
+TEST(ThreadStates, EventsThatWereLostCutCalls) {
+  FollowedCalls calls;
+  calls.Page(0, PageBuilder(1000).FunctionEntry(0, 7, 0x10, 0).Page())
+      .Page(0, PageBuilder(1100).FunctionReturn(0, 7, 0x10, 0).Page(/*is_lossy=*/true));
+  EXPECT_THAT(CallsOf(calls.Follow()), ElementsAre("7: 10 calls 0 cut 1: ran 0 slept 0 self 0",
+                                                   "7: 0 calls 0 cut 0: ran 0 slept 0 self 0",
+                                                   "7: 0 10 calls 0 cut 1: ran 0 slept 0 self 0"));
+}
+
+TEST(ThreadStates, CallsWithoutEndsHaveTheirCallers) {
+  FollowedCalls calls;
+  calls.Page(
+      0, PageBuilder(1000).FunctionCall(0, 7, 0x10, 0x99).FunctionCall(5, 7, 0x10, 0x99).Page());
+  const ThreadStates& states = calls.Follow();
+  EXPECT_THAT(CallsOf(states), ElementsAre("7: 99 calls 0 cut 0: ran 0 slept 0 self 0",
+                                           "7: 99 10 calls 2 cut 0: ran 0 slept 0 self 0"));
+  EXPECT_EQ(states.function_events().events, 2U);
+  EXPECT_EQ(states.function_events().bytes, 56U);
+}
+
 }  // namespace
 }  // namespace xenoscope::guests
