@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "sampler/ftrace/event_list.h"
+#include "sampler/ftrace/function_patterns.h"
 #include "sampler/perf/perf_source.h"
 #include "sampler/xen/wanted_buffer.h"
 #include "trace/event_mask.h"
@@ -180,6 +181,18 @@ std::vector<std::string> ParseGuestEvents(const RecordOptions& options) {
   return options.guest_events;
 }
 
+// Returns the patterns of functions of kernels that are traced. Throws a usage error.
+std::vector<std::string> ParseGuestFunctions(const RecordOptions& options) {
+  if (!options.guest_functions.empty() && !options.threads) {
+    ThrowUsageError("--guest-functions",
+                    "goes with --threads only, as calls are of threads; of a boot: xenoscope boot "
+                    "--kernel-options --guest-functions");
+  }
+  const absl::Status status = sampler::CheckFunctionPatterns(options.guest_functions);
+  if (!status.ok()) ThrowUsageError("--guest-functions", std::string(Message(status)));
+  return options.guest_functions;
+}
+
 }  // namespace
 
 sampler::RecordRequest ParseRecordOptions(const RecordOptions& options) {
@@ -188,6 +201,7 @@ sampler::RecordRequest ParseRecordOptions(const RecordOptions& options) {
     request.samples = ParseSampling(options);
     request.samples->agent_threads = options.threads;
     request.samples->agent_kernel_events = options.guest_events;
+    request.samples->agent_functions = options.guest_functions;
   } else if (!options.active.empty() || !options.agent_events.empty()) {
     ThrowUsageError(options.active.empty() ? "--agent-event" : "--active",
                     "needs samples, and --source trace takes none; choose another --source");
@@ -198,6 +212,7 @@ sampler::RecordRequest ParseRecordOptions(const RecordOptions& options) {
   request.boost = options.boost;
   request.threads = options.threads;
   request.kernel_events = ParseGuestEvents(options);
+  request.functions = ParseGuestFunctions(options);
   if (!options.no_trace) {
     request.trace = options.trace;
     request.trace->event_mask = ParseTraceEvents(options.trace.events);
@@ -344,6 +359,15 @@ void AddRecordOptions(Command command, RecordOptions& options) {
                  "/sys/kernel/tracing/available_events. raw_syscalls: system calls (`xenoscope "
                  "threads --syscalls`). All of them are in `threads --format trace.dat`")
       .ValueName("SYSTEM[:EVENT],...")
+      .SplitAt(',')
+      .Repeatable();
+  command
+      .AddOption("--guest-functions", options.guest_functions,
+                 "With --threads: trace calls of functions of the same kernels, those with these "
+                 "names, in which * stands for any characters (`xenoscope threads --calls`, "
+                 "--call-tree). With times where the kernel has function_graph in instances (Linux "
+                 "6.13 and later), else numbers of calls with their callers")
+      .ValueName("PATTERN,...")
       .SplitAt(',')
       .Repeatable();
   AddGuestOption(command, options, "--guest-kallsyms", SymbolFile::Kind::kKallsyms,

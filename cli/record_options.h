@@ -28,6 +28,7 @@ struct RecordOptions {
   bool boost = false;
   bool threads = false;
   std::vector<std::string> guest_events;
+  std::vector<std::string> guest_functions;
   sampler::TraceRequest trace;
   sampler::SampleRequest samples;
   std::optional<double> drain_ms;

@@ -311,7 +311,9 @@ absl::Status Recorder::PrepareSampling(const SampleRequest& samples) {
 
 absl::Status Recorder::PrepareThreads() {
   absl::StatusOr<std::unique_ptr<FtraceSource>> source =
-      FtraceSource::Open({.behalf_of = FindBehalfByXenstore(), .events = request_.kernel_events},
+      FtraceSource::Open({.behalf_of = FindBehalfByXenstore(),
+                          .events = request_.kernel_events,
+                          .functions = request_.functions},
                          ReadTsc, [] { return ReadRunningThreads(); });
   if (!source.ok()) return InContext(source.status(), "--threads");
   AddSource(*std::move(source));

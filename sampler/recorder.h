@@ -40,7 +40,8 @@ struct RecordRequest {
   std::optional<TraceRequest> trace;
   bool threads = false;  // whether dom0's kernel says which thread it runs (sampler/ftrace),
   std::vector<std::string>
-      kernel_events;  // and with that these events (sampler/ftrace/event_list.h)
+      kernel_events;                   // and with that these events (sampler/ftrace/event_list.h)
+  std::vector<std::string> functions;  // and functions (sampler/ftrace/function_patterns.h)
   // Guests, by name or id, whose boots are to be in the recording. It does not end with the command
   // then, but when these guests' agents can be asked. They need not exist yet.
   std::vector<std::string> boot;

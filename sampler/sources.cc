@@ -302,6 +302,7 @@ AgentRequest AgentsFor(const SampleRequest& request) {
   agents.how.branch_records = request.branch_records;
   agents.how.threads = request.agent_threads;
   agents.how.kernel_events = request.agent_kernel_events;
+  agents.how.functions = request.agent_functions;
   if (request.agent_bytes) agents.limits.bytes = *request.agent_bytes;
   return agents;
 }

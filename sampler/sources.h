@@ -48,6 +48,7 @@ struct SampleRequest {
   bool agent_threads = false;  // whether agents record the threads of their guests,
   // and with them these events of their kernels (sampler/ftrace/event_list.h)
   std::vector<std::string> agent_kernel_events;
+  std::vector<std::string> agent_functions;  // and functions (sampler/ftrace/function_patterns.h)
 };
 
 // Returns whether a domain that is created during sampling is to be sampled, if a source can do so.

@@ -85,6 +85,7 @@ absl::StatusOr<std::unique_ptr<Source>> OpenGuestSource(const agent::Prepare& ho
                              OpenSamples(how, std::move(perf_maps), allow_stacks, tsc_hz));
   if (!how.threads) return samples;
   auto threads = FtraceSource::Open({.events = how.kernel_events,
+                                     .functions = how.functions,
                                      .may_have_events = allow_stacks,
                                      .reads_cpu_times = how.cpu_times},
                                     ReadTsc, [] { return ReadRunningThreads(); });

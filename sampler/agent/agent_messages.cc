@@ -116,6 +116,7 @@ void Put(PayloadWriter& writer, const Prepare& prepare) {
   writer.Flag(prepare.threads);
   writer.Texts(prepare.kernel_events);
   writer.Flag(prepare.cpu_times);
+  writer.Texts(prepare.functions);
 }
 void Put(PayloadWriter& writer, const Prepared& prepared) { writer.Rest(AsBytes(prepared.info)); }
 void Put(PayloadWriter& /*pen*/, const Start& /*start*/) {}
@@ -190,7 +191,10 @@ void Get(PayloadReader& reader, Prepare& prepare) {
   if (reader.AtEnd()) return;
   prepare.kernel_events = reader.Texts();
   // Those before 1.8 do not send this.
-  if (!reader.AtEnd()) prepare.cpu_times = reader.Flag();
+  if (reader.AtEnd()) return;
+  prepare.cpu_times = reader.Flag();
+  // Those before 1.10 do not send these.
+  if (!reader.AtEnd()) prepare.functions = reader.Texts();
 }
 void Get(PayloadReader& reader, Prepared& prepared) { prepared.info = AsText(reader.Rest()); }
 void Get(PayloadReader& /*eye*/, Start& /*start*/) {}

@@ -21,7 +21,7 @@ namespace xenoscope::sampler::agent {
 
 inline constexpr uint16_t kMajor = 1;  // major version, which must be the same on both sides
 // Minor version; newer ones add kinds, and fields at the end of payloads.
-inline constexpr uint16_t kMinor = 9;
+inline constexpr uint16_t kMinor = 10;
 inline constexpr uint16_t kFirstMinorWithCounts = 3;  // the first one with Count and Counts
 // The first one whose Prepare says how callers in user mode are found.
 inline constexpr uint16_t kFirstMinorWithStacks = 4;
@@ -35,6 +35,8 @@ inline constexpr uint16_t kFirstMinorWithKernelEvents = 7;
 inline constexpr uint16_t kFirstMinorWithCpuTimes = 8;
 // The first one with Share and Shared.
 inline constexpr uint16_t kFirstMinorWithShare = 9;
+// The first one whose Prepare has functions of the guest's kernel.
+inline constexpr uint16_t kFirstMinorWithFunctions = 10;
 inline constexpr size_t kFrameHeader = 20;
 inline constexpr size_t kMaxPayload = size_t{64} * 1024;
 inline constexpr size_t kMaxText = 256;   // limit of a name, in bytes
@@ -88,11 +90,15 @@ struct Prepare {
   std::vector<std::string> kernel_events{};
   // Since 1.8: whether what its kernel says of its CPUs' time comes with its threads.
   bool cpu_times = false;
+  // Since 1.10: the kernel's functions that are traced beside its threads
+  // (sampler/ftrace/function_patterns.h).
+  std::vector<std::string> functions{};
   bool operator==(const Prepare&) const = default;
 };
 struct Prepared {
   // recording.json with the keys sources and events, and kernel_traces if threads will come. Since
-  // 1.7 the source's problems say which of Prepare's kernel_events will not come, and why.
+  // 1.7 the source's problems say which of Prepare's kernel_events, and functions, will not come,
+  // and why.
   std::string info;
   bool operator==(const Prepared&) const = default;
 };

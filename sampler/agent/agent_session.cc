@@ -131,6 +131,7 @@ absl::Status Session::Prepare(const agent::Prepare& how) {
   // Without one rate, there is no host time of the guest's events.
   asked.threads = asked.threads && clock_.Error() && hello_.minor >= kFirstMinorWithThreads;
   if (!asked.threads || hello_.minor < kFirstMinorWithKernelEvents) asked.kernel_events.clear();
+  if (!asked.threads || hello_.minor < kFirstMinorWithFunctions) asked.functions.clear();
   asked.cpu_times = asked.threads && hello_.minor >= kFirstMinorWithCpuTimes;
   asked_stack_bytes_ = asked.stack_bytes;
   asked_threads_ = asked.threads;

@@ -72,6 +72,7 @@ std::vector<agent::Prepare> PrepareFallbacks(const agent::Prepare& wanted) {
   if (way != wanted) ways.push_back(way);
   way.threads = false;
   way.kernel_events.clear();
+  way.functions.clear();
   if (way != ways.back()) ways.push_back(way);
   way.branch_records = false;
   if (way != ways.back()) ways.push_back(way);
@@ -112,15 +113,21 @@ std::string NoteOnThreads(const Session& session) {
                                    "rate than the host's";
 }
 
-// Returns which events of its kernel an agent does not send though they were asked for, and why.
+// Returns which events and functions of its kernel an agent does not send though they were asked
+// for, and why.
 std::vector<std::string> NotesOnKernelEvents(const Session& session, const agent::Prepare& how) {
-  if (!session.threads() || how.kernel_events.empty() ||
-      session.hello().minor >= agent::kFirstMinorWithKernelEvents) {
-    return session.notes();
+  std::vector<std::string> notes = session.notes();
+  const auto note_if_older = [&](uint16_t minor, const char* option) {
+    if (!session.threads() || session.hello().minor >= minor) return;
+    notes.push_back(
+        fmt::format("its agent, {}, is too old for {}: use this xenoscope in the guest, too",
+                    session.hello().program, option));
+  };
+  if (!how.kernel_events.empty()) {
+    note_if_older(agent::kFirstMinorWithKernelEvents, "--guest-events");
   }
-  return {fmt::format(
-      "its agent, {}, is too old for --guest-events: use this xenoscope in the guest, too",
-      session.hello().program)};
+  if (!how.functions.empty()) note_if_older(agent::kFirstMinorWithFunctions, "--guest-functions");
+  return notes;
 }
 
 // Returns why an agent sends no trace of its guest's boot though it was asked for.

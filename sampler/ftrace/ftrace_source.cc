@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "sampler/ftrace/cpu_times.h"
 #include "sampler/ftrace/event_list.h"
+#include "sampler/ftrace/function_patterns.h"
 
 namespace xenoscope::sampler {
 namespace {
@@ -86,11 +87,13 @@ absl::StatusOr<std::unique_ptr<FtraceSource>> FtraceSource::Open(
         "tracefs is not mounted, or not for this user: mount -t tracefs none /sys/kernel/tracing");
   }
   XENOSCOPE_RETURN_IF_ERROR(CheckEventList(request.events));
+  XENOSCOPE_RETURN_IF_ERROR(CheckFunctionPatterns(request.functions));
   XENOSCOPE_ASSIGN_OR_RETURN(TraceInstance instance,
                              TraceInstance::Create(*root, kInstance, request.buffer_kb));
   std::unique_ptr<FtraceSource> source(
       new FtraceSource(request, std::move(instance), std::move(read_tsc), std::move(running)));
   source->ChooseEvents();
+  XENOSCOPE_RETURN_IF_ERROR(source->ChooseFunctions());
   for (const uint32_t number : source->instance_->cpus()) {
     XENOSCOPE_ASSIGN_OR_RETURN(File pages, source->instance_->OpenPages(number));
     source->cpus_.push_back({.number = number, .pages = std::move(pages)});
@@ -124,6 +127,33 @@ void FtraceSource::ChooseEvents() {
   });
 }
 
+absl::Status FtraceSource::ChooseFunctions() {
+  if (request_.functions.empty()) return absl::OkStatus();
+  if (!request_.may_have_events) {
+    notes_.emplace_back(
+        "its functions are not traced, as its owner has not allowed that (xenoscope agent "
+        "--allow-stacks)");
+    return absl::OkStatus();
+  }
+  bool any = false;
+  for (const std::string& pattern : request_.functions) {
+    const absl::Status added = instance_->AddFunctions(pattern);
+    any |= added.ok();
+    if (!added.ok()) notes_.push_back(fmt::format("--guest-functions: {}", Message(added)));
+  }
+  if (!any) return absl::OkStatus();  // a tracer would trace all
+  // Nothing is recorded before Start. Turning it on later keeps the tracer.
+  XENOSCOPE_RETURN_IF_ERROR(instance_->TurnOff());
+  if (instance_->SetTracer("function_graph").ok()) return absl::OkStatus();
+  const absl::Status counts = instance_->SetTracer("function");
+  notes_.push_back(counts.ok()
+                       ? "--guest-functions: this Linux has function_graph in its first instance "
+                         "only (6.13 and later have it in all): calls are counted, with their "
+                         "callers, and have no times"
+                       : fmt::format("--guest-functions: {}", Message(counts)));
+  return absl::OkStatus();
+}
+
 absl::Status FtraceSource::EnableEvents() {
   for (const char* const event : kNeeded) XENOSCOPE_RETURN_IF_ERROR(instance_->Enable(event));
   for (const char* const event : kWanted) {
@@ -133,7 +163,7 @@ absl::Status FtraceSource::EnableEvents() {
   for (const std::string& event : request_.events) {
     XENOSCOPE_RETURN_IF_ERROR(instance_->Enable(event));
   }
-  return absl::OkStatus();
+  return instance_->TurnOn();
 }
 
 absl::Status FtraceSource::Start() {

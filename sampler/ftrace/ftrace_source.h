@@ -32,7 +32,9 @@ struct FtraceRequest {
   // Events beside those of threads (sampler/ftrace/event_list.h), and whether the owner of this
   // Linux lets them be recorded.
   std::vector<std::string> events{};
-  bool may_have_events = true;
+  // Functions that are traced (sampler/ftrace/function_patterns.h).
+  std::vector<std::string> functions{};
+  bool may_have_events = true;  // and functions
   bool reads_cpu_times = true;  // whether what this Linux says of its CPUs is recorded, too
 };
 
@@ -48,9 +50,9 @@ class FtraceSource final : public Source {
   static constexpr const char* kInstance = "xenoscope";
 
   // `read_tsc` returns the TSC, `running` the threads that exist when sampling starts. Errors:
-  // FailedPrecondition: tracefs is not mounted; those of CheckEventList and TraceInstance. Start:
-  // NotFound: this kernel lacks sched_switch or sched_waking. Other events are left out where it
-  // lacks them; those of the request are noted.
+  // FailedPrecondition: tracefs is not mounted; those of CheckEventList, CheckFunctionPatterns and
+  // TraceInstance. Start: NotFound: this kernel lacks sched_switch or sched_waking. Other events
+  // are left out where it lacks them; those of the request, and functions, are noted.
   static absl::StatusOr<std::unique_ptr<FtraceSource>> Open(
       const FtraceRequest& request, std::function<Tsc()> read_tsc,
       std::function<std::vector<RunningThread>()> running);
@@ -97,6 +99,9 @@ class FtraceSource final : public Source {
 
   // Leaves out the events of the request that are not to be had, and notes why.
   void ChooseEvents();
+  // Gets ready to trace the functions of the request, as far as they are to be had, and notes what
+  // is not.
+  absl::Status ChooseFunctions();
   absl::Status EnableEvents();
   // Writes the threads that exist.
   void WriteRunning(recording::SampleWriter& writer);

@@ -24,6 +24,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kClock = "x86-tsc";
+constexpr const char* kFunctionFilter = "set_ftrace_filter";
+// The events that tracers of functions write, which have no file by which to turn them on.
+constexpr const char* kFunctionEvents[] = {"ftrace/funcgraph_entry", "ftrace/funcgraph_exit",
+                                           "ftrace/function"};
 
 // Returns the directories in `directory`, by name.
 std::vector<std::string> Directories(const std::string& directory) {
@@ -135,7 +139,31 @@ absl::Status TraceInstance::Enable(const std::string& event) {
   return Write(EnableFile(event), "1");
 }
 
+std::string TraceInstance::Tracer() const {
+  std::string tracer = ReadSmallFile(path_ + "/current_tracer").value_or(kNoTracer);
+  tracer.resize(std::min(tracer.find('\n'), tracer.size()));
+  return tracer;
+}
+
+absl::Status TraceInstance::AddFunctions(const std::string& pattern) {
+  if (access((path_ + "/" + kFunctionFilter).c_str(), W_OK) != 0) {
+    return UnimplementedError("this Linux traces no functions");
+  }
+  // Linux says whether functions fit where the pattern ends: at the space.
+  absl::Status added = Write(kFunctionFilter, pattern + " ");
+  if (!absl::IsInvalidArgument(added)) return added;
+  return NotFoundError("this Linux has no function that fits '{}'", pattern);
+}
+
+absl::Status TraceInstance::SetTracer(const std::string& tracer) {
+  return Write("current_tracer", tracer);
+}
+
+absl::Status TraceInstance::RemoveTracer() { return Write("current_tracer", kNoTracer); }
+
 absl::Status TraceInstance::TurnOff() { return Write("tracing_on", "0"); }
+
+absl::Status TraceInstance::TurnOn() { return Write("tracing_on", "1"); }
 
 absl::StatusOr<std::string> TraceInstance::Formats() const {
   std::string text;
@@ -156,6 +184,11 @@ absl::StatusOr<std::string> TraceInstance::Formats() const {
       const std::string directory = fmt::format("{}/{}", of_system, event);
       if (ReadSmallFile(directory + "/enable").value_or("0") == "0") continue;
       add(fmt::format("{}/{}", system, event), directory + "/format");
+    }
+  }
+  if (Tracer() != kNoTracer) {
+    for (const char* const event : kFunctionEvents) {
+      add(event, fmt::format("{}/events/{}/format", root_, event));
     }
   }
   return text;

@@ -25,6 +25,8 @@ struct TraceCounts {
 
 class TraceInstance {
  public:
+  static constexpr const char* kNoTracer = "nop";  // no functions are traced
+
   // Returns where tracefs is mounted; nothing where it is not.
   static std::optional<std::string> FindTracefs();
 
@@ -49,9 +51,22 @@ class TraceInstance {
   // Returns whether this kernel has the event, or any of a system.
   [[nodiscard]] bool Has(const std::string& event) const;
   [[nodiscard]] absl::Status TurnOff();
+  [[nodiscard]] absl::Status TurnOn();
 
-  // Returns the formats of pages and of the events that are on, as guests/ftrace/formats.h reads
-  // them.
+  // Adds the functions that fit the pattern to those that a tracer traces. Errors (NotFound): this
+  // kernel has none; (Unimplemented): it traces no functions; those of writing. To be called before
+  // SetTracer: with no functions a tracer traces all.
+  [[nodiscard]] absl::Status AddFunctions(const std::string& pattern);
+  // Traces functions: "function_graph", or "function". Errors: this kernel cannot, or not in an
+  // instance.
+  [[nodiscard]] absl::Status SetTracer(const std::string& tracer);
+  // Returns how functions are traced: "function_graph", "function", or "nop".
+  [[nodiscard]] std::string Tracer() const;
+  // Ends the tracing of functions, and empties the buffers.
+  [[nodiscard]] absl::Status RemoveTracer();
+
+  // Returns the formats of pages, of the events that are on and of those of the tracer, as
+  // guests/ftrace/formats.h reads them.
   [[nodiscard]] absl::StatusOr<std::string> Formats() const;
   // Returns the bytes of a page.
   [[nodiscard]] size_t page_size() const { return page_size_; }

@@ -285,6 +285,7 @@ TEST_F(AgentSessionTest, AsksForEventsOfTheKernel) {
   agent::Prepare how;
   how.threads = true;
   how.kernel_events = {"raw_syscalls"};
+  how.functions = {"acpi_*"};
   guest_.ready_for.kernel_traces = {{.source = "ftrace", .vcpu = {}, .read = 0, .lost = 0}};
   guest_.ready_for.sources.push_back({"perf", "", 0, 0});
   guest_.ready_for.sources[0].problems.assign(20, "no\x1b[2J" + std::string(1000, 'x'));
@@ -292,6 +293,7 @@ TEST_F(AgentSessionTest, AsksForEventsOfTheKernel) {
   const absl::Status ready = session->Prepare(how);
   ASSERT_TRUE(ready.ok()) << ready;
   EXPECT_EQ(guest_.prepared->kernel_events, how.kernel_events);
+  EXPECT_EQ(guest_.prepared->functions, how.functions);
   EXPECT_TRUE(guest_.prepared->cpu_times);
   ASSERT_EQ(session->notes().size(), 16U);
   EXPECT_EQ(session->notes()[0], "no?[2J" + std::string(250, 'x'));
@@ -300,6 +302,7 @@ TEST_F(AgentSessionTest, AsksForEventsOfTheKernel) {
   ASSERT_TRUE(session->Prepare(how).ok());
   EXPECT_TRUE(guest_.prepared->threads);
   EXPECT_TRUE(guest_.prepared->kernel_events.empty());
+  EXPECT_TRUE(guest_.prepared->functions.empty());
   EXPECT_FALSE(guest_.prepared->cpu_times);
 }
 
