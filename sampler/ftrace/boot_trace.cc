@@ -65,15 +65,19 @@ absl::StatusOr<std::vector<std::byte>> TakeBootTrace(const std::string& root,
   XENOSCOPE_ASSIGN_OR_RETURN(const std::string formats, instance.Formats());
   recording::SampleWriter writer = recording::SampleWriter::InMemory();
   writer.AppendTraceFormats(kDom0, formats);
-  const size_t most = kMaxBootTraceBytes / instance.cpus().size();
+  size_t room = kMaxBootTraceBytes;
   bool is_empty = true;
   for (const uint32_t cpu : instance.cpus()) {
-    XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<std::byte> pages, ReadPages(instance, cpu, most));
+    XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<std::byte> pages, ReadPages(instance, cpu, room));
     if (pages.empty()) continue;
     is_empty = false;
+    room -= pages.size();
     writer.AppendTracePages({kDom0, VcpuId{cpu}}, {}, static_cast<uint32_t>(instance.page_size()),
                             pages);
   }
+  // Functions that are traced cost time as long as there is a tracer. It takes the pages with it,
+  // and where it cannot be removed they are good all the same.
+  if (instance.Tracer() != TraceInstance::kNoTracer) instance.RemoveTracer().IgnoreError();
   if (is_empty) {
     return PreconditionError(
         "the trace of its boot has been read by another program, or by an agent before this one");

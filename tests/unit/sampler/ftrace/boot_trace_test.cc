@@ -88,6 +88,26 @@ TEST_F(BootTraceTest, HasFormatsAndPages) {
   EXPECT_EQ(Read("tracing_on")[0], '0') << "it costs nothing from now on";
 }
 
+// A tracer's events have no file by which they are on.
+TEST_F(BootTraceTest, HasFormatsOfFunctionsThatWereTracedAndEndsThat) {
+  Write("per_cpu/cpu0/trace_pipe_raw", std::string(4096, 'a'));
+  Write("events/ftrace/funcgraph_entry/format", "name: funcgraph_entry\nID: 11\n");
+  Write("events/ftrace/funcgraph_exit/format", "name: funcgraph_exit\nID: 10\n");
+  Write("events/ftrace/print/format", "name: print\nID: 5\n");
+  for (const bool traces : {false, true}) {
+    Write("current_tracer", traces ? "function_graph\n" : "nop\n");
+    const auto file = TakeBootTrace(root_.string(), kCommandLine);
+    ASSERT_TRUE(file.ok()) << file.status();
+    auto chunks = recording::ChunkReader::Open(*file);
+    ASSERT_TRUE(chunks.ok()) << chunks.status();
+    const std::string formats(AsText(chunks->Next()->entries));
+    EXPECT_EQ(formats.find("# ftrace/funcgraph_entry\n") != std::string::npos, traces);
+    EXPECT_EQ(formats.find("# ftrace/funcgraph_exit\n") != std::string::npos, traces);
+    EXPECT_EQ(formats.find("print"), std::string::npos);
+    EXPECT_EQ(Read("current_tracer").substr(0, 3), "nop");
+  }
+}
+
 TEST_F(BootTraceTest, IsNotTakenWhereItIsNotThere) {
   struct {
     const char* command_line;
