@@ -33,7 +33,35 @@ absl::StatusOr<std::vector<Initcall>> ReadInitcallsOf(const recording::Recording
   return symbolizer::ReadInitcalls(AsText(kallsyms.bytes()));
 }
 
+// What the options without functions need of each CPU's buffer, in MiB.
+constexpr size_t kBufferMiB = 1;
+
+// Returns the MiB of a CPU's buffer with which the boot and so many calls of functions are
+// recorded: of each call funcgraph_entry has 24 bytes and funcgraph_exit 44.
+constexpr size_t BufferMiB(size_t calls) {
+  constexpr size_t kCallBytes = 24 + 44;
+  constexpr size_t kPage = 4096;
+  constexpr size_t kOfPage = 4080;  // bytes of events in it
+  constexpr size_t kMiB = size_t{1} << 20;
+  return kBufferMiB + (calls * kCallBytes * kPage / kOfPage + kMiB - 1) / kMiB;
+}
+// For more of them than this on one CPU, a user gives a larger trace_buf_size.
+constexpr size_t kBootCalls = 200'000;
+
 }  // namespace
+
+std::string BootKernelOptions(const std::vector<std::string>& functions) {
+  constexpr const char* kEvents = "trace_event=initcall:*,sched:sched_process_exec";
+  constexpr const char* kClock = "trace_clock=x86-tsc";
+  if (functions.empty()) {
+    return fmt::format("{} {} trace_buf_size={}M", kEvents, kClock, kBufferMiB);
+  }
+  // The switches say which thread is in a function. ftrace_filter, not ftrace_graph_filter: with
+  // that one the kernel would also stop in all functions that these call.
+  return fmt::format(
+      "{},sched:sched_switch {} trace_buf_size={}M ftrace=function_graph ftrace_filter={}", kEvents,
+      kClock, BufferMiB(kBootCalls), fmt::join(functions, ","));
+}
 
 absl::StatusOr<BootTrace> BootTrace::Open(const recording::Recording& recording, DomainId domain,
                                           const trace::TraceFile& xen) {

@@ -21,10 +21,10 @@
 
 namespace xenoscope::cli {
 
-// The options of a guest's kernel with which it records its boot (Linux's
-// Documentation/admin-guide/kernel-parameters.txt).
-inline constexpr const char* kBootKernelOptions =
-    "trace_event=initcall:*,sched:sched_process_exec trace_clock=x86-tsc trace_buf_size=1M";
+// Returns the options of a guest's kernel with which it records its boot (Linux's
+// Documentation/admin-guide/kernel-parameters.txt), and the calls of functions with these patterns
+// (sampler/ftrace/function_patterns.h).
+[[nodiscard]] std::string BootKernelOptions(const std::vector<std::string>& functions = {});
 
 // With what the trace points into.
 struct BootTrace {

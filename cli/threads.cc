@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "cli/call_views.h"
 #include "cli/commands.h"
 #include "cli/hot_functions.h"
 #include "cli/instant.h"
@@ -52,6 +53,7 @@ struct ThreadsCommandOptions {
   bool locks = false;
   bool irqs = false;
   bool proc_stat = false;
+  CallViewOptions calls;
   std::string path;
   std::optional<Instant> from;
   std::optional<Instant> to;
@@ -238,6 +240,12 @@ absl::Status ShowThreads(const ThreadsCommandOptions& options) {
   }
   const report::ThreadsOptions shown{
       .by = ByOf(options.by), .text = text, .limit = text ? options.limit : 0};
+  if (options.calls.Wanted()) {
+    report::CallForest forest;
+    XENOSCOPE_ASSIGN_OR_RETURN(const report::CallGroups groups,
+                               AddCallsOfThreads(domains, recording, shown, forest));
+    return ShowCalls(forest, groups, options.calls, clock);
+  }
   report::Table table;
   if (options.exits) {
     const trace::Vendor vendor =
@@ -337,6 +345,27 @@ void AddThreads(Command program, CommandAction& run) {
       .Excludes("--irqs")
       .Excludes("--proc-stat");
   command
+      .AddFlag(
+          "--calls", options->calls.calls,
+          "Instead of all states, show the functions of kernels that threads called most, with "
+          "their time; of a recording with --guest-functions")
+      .Excludes("--culprits")
+      .Excludes("--exits")
+      .Excludes("--syscalls")
+      .Excludes("--irqs")
+      .Excludes("--locks")
+      .Excludes("--proc-stat");
+  command
+      .AddFlag("--call-tree", options->calls.call_tree,
+               "Instead of all states, show which function of kernels called which, as a tree")
+      .Excludes("--culprits")
+      .Excludes("--exits")
+      .Excludes("--syscalls")
+      .Excludes("--irqs")
+      .Excludes("--locks")
+      .Excludes("--proc-stat")
+      .Excludes("--calls");
+  command
       .AddOption("--path", options->path,
                  "Instead of all threads, show on what one waited: its critical path. While it "
                  "sleeps, the path is that of the thread that woke it, also in another domain")
@@ -346,7 +375,9 @@ void AddThreads(Command program, CommandAction& run) {
       .Excludes("--syscalls")
       .Excludes("--irqs")
       .Excludes("--locks")
-      .Excludes("--proc-stat");
+      .Excludes("--proc-stat")
+      .Excludes("--calls")
+      .Excludes("--call-tree");
   command.AddWordOption(
       "--from",
       [options](const std::string& text) { options->from = ParseInstant("--from", text); },
@@ -354,7 +385,9 @@ void AddThreads(Command program, CommandAction& run) {
   command.AddWordOption(
       "--to", [options](const std::string& text) { options->to = ParseInstant("--to", text); },
       "With --path: end (not included), as --from");
-  command.AddOption("--limit", options->limit, "Show at most this many rows as text; 0: all")
+  command
+      .AddOption("--limit", options->limit,
+                 "Show at most this many rows as text, of calls for each thread; 0: all")
       .ShowDefault();
   command
       .AddOption("--format", options->format,
@@ -374,6 +407,8 @@ void AddThreads(Command program, CommandAction& run) {
       "part\n"
       "  xenoscope record --threads --guest-events lock -o web.xeno -- sleep 10\n"
       "  xenoscope threads web.xeno --locks    # as perf lock contention, with Xen's part\n"
+      "  xenoscope record --threads --guest-functions 'tcp_*' -o web.xeno -- sleep 10\n"
+      "  xenoscope threads web.xeno --call-tree --by process\n"
       "  xenoscope threads web.xeno --path web1/1234 --from 2.5 --to 2.6\n"
       "  xenoscope threads web.xeno --format trace.dat -o web; kernelshark web/xen.dat -a "
       "web/web1.dat");
@@ -381,12 +416,16 @@ void AddThreads(Command program, CommandAction& run) {
     if (options->path.empty() && (options->from || options->to)) {
       ThrowUsageError(options->from ? "--from" : "--to", "goes with --path only");
     }
+    options->calls.format = options->format;
+    options->calls.limit = options->limit;
+    options->calls.longest_first = true;
     if (options->functions && !options->culprits) {
       ThrowUsageError("--functions", "goes with --culprits only");
     }
     const bool is_export = options->format == kTraceDat;
     if (is_export && (options->culprits || options->exits || options->syscalls || options->irqs ||
-                      options->locks || options->proc_stat || !options->path.empty())) {
+                      options->locks || options->proc_stat || options->calls.Wanted() ||
+                      !options->path.empty())) {
       ThrowUsageError("--format", "trace.dat has all events, and no table");
     }
     if (is_export == options->output.empty()) {

@@ -19,12 +19,12 @@ namespace {
 using guests::BootState;
 using guests::BootTimes;
 
-struct StateColumn {
+struct BootStateColumn {
   BootState state;
   const char* key;
   const char* title;
 };
-constexpr std::array<StateColumn, guests::kBootStates> kStates{{
+constexpr std::array<BootStateColumn, guests::kBootStates> kStates{{
     {BootState::kGuest, "guest_s", "guest"},
     {BootState::kXen, "xen_s", "in Xen"},
     {BootState::kStolen, "stolen_s", "stolen"},
@@ -44,19 +44,19 @@ class TimeColumns {
  public:
   TimeColumns(const BootTimes& sum, const BootOptions& options)
       : clock_(options.clock), exits_(!options.text || !sum.exits.empty()) {
-    for (const StateColumn& column : kStates) {
+    for (const BootStateColumn& column : kStates) {
       if (!options.text || sum[column.state] > 0) shown_.push_back(&column);
     }
   }
 
   void AddColumns(std::vector<Column>& columns) const {
-    for (const StateColumn* const column : shown_) {
+    for (const BootStateColumn* const column : shown_) {
       columns.push_back({column->key, column->title, ColumnUnit::kSeconds});
     }
     if (exits_) columns.push_back({"exits", "VM exits", ColumnUnit::kCount});
   }
   void AddCells(const BootTimes& times, std::vector<Cell>& cells) const {
-    for (const StateColumn* const column : shown_) {
+    for (const BootStateColumn* const column : shown_) {
       cells.emplace_back(clock_.Seconds(times[column->state]));
     }
     if (exits_) cells.emplace_back(ExitsOf(times));
@@ -67,7 +67,7 @@ class TimeColumns {
 
  private:
   Clock clock_;
-  std::vector<const StateColumn*> shown_;
+  std::vector<const BootStateColumn*> shown_;
   bool exits_;
 };
 

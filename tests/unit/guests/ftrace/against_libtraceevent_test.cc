@@ -18,9 +18,11 @@ extern "C" {
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/ids.h"
 #include "base/mapped_file.h"
 #include "guests/ftrace/formats.h"
 #include "guests/ftrace/kernel_event.h"
+#include "guests/ftrace/kernel_trace.h"
 #include "guests/ftrace/page_reader.h"
 #include "page_builder.h"
 #include "recording/plain_file.h"
@@ -202,6 +204,40 @@ TEST_F(Recorded, EventsHaveTheSameFields) {
                           Kind::kSoftirqEntry, Kind::kCgroupAttach}) {
     EXPECT_GT(seen[static_cast<size_t>(kind)], 0U) << static_cast<int>(kind);
   }
+}
+
+// Functions of a boot that Debian 12's Linux 6.1 traced.
+TEST_F(Recorded, CallsOfFunctionsHaveTheSameFields) {
+  const auto plain = recording::PlainFile::Open(
+      std::string(XENOSCOPE_TEST_DATA "/functions.xeno/guests/2/boot-trace"));
+  ASSERT_TRUE(plain.ok()) << plain.status();
+  const auto file = MappedFile::Open(plain->path());
+  ASSERT_TRUE(file.ok()) << file.status();
+  const auto kernel = KernelTrace::Open(file->bytes(), DomainId{2}, kDom0);
+  ASSERT_TRUE(kernel.ok() && *kernel) << kernel.status();
+  std::string formats;
+  for (const EventFormat& format : (*kernel)->formats().events) {
+    formats += "# " + format.system + "/" + format.name + "\n" + format.text + "\n";
+  }
+  Fields fields(formats);
+  size_t entries = 0;
+  size_t returns = 0;
+  CpuCursor cursor(**kernel, 0);
+  while (cursor.Next()) {
+    const KernelEvent& event = cursor.event();
+    if (!IsOfFunction(event.kind)) continue;
+    std::vector<std::byte> data(cursor.data().begin(), cursor.data().end());
+    tep_record record = Fields::Record(data, cursor.data(), 0);
+    const bool enters = event.kind == KernelEventKind::kFunctionEntry;
+    EXPECT_EQ(fields.NameOf(record), enters ? "funcgraph_entry" : "funcgraph_exit");
+    EXPECT_EQ(event.current, fields.Number(record, "common_pid"));
+    EXPECT_EQ(event.number, fields.Number(record, "func"));
+    EXPECT_EQ(event.state, fields.Number(record, "depth"));
+    ++(enters ? entries : returns);
+  }
+  EXPECT_EQ(entries + returns, 6590U);
+  EXPECT_GT(entries, 3000U);
+  EXPECT_GT(returns, 3000U);
 }
 
 TEST(RandomPages, HaveTheSameEventsAtTheSameTimes) {
