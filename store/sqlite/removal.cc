@@ -2,17 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <memory>
 #include <string_view>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "base/error.h"
 #include "base/mode.h"
-#include "store/counters.h"
-#include "store/sqlite/packed_sums.h"
+#include "store/domain_eraser.h"
 #include "store/sqlite/sqlite_dictionary.h"
+#include "store/sqlite/sqlite_sums.h"
 #include "store/tables.h"
 
 namespace xenoscope::store {
@@ -75,18 +74,18 @@ absl::StatusOr<std::vector<int64_t>> AllSlices(const Connection& connection) {
 absl::Status DropUnusedKeys(const Connection& connection) {
   // A dictionary has what has been read, so in the end all that is used.
   Dictionary dictionary;
-  XENOSCOPE_ASSIGN_OR_RETURN(KeyReader keys, KeyReader::Make(connection, dictionary));
-  XENOSCOPE_ASSIGN_OR_RETURN(PackedReader packed, PackedReader::Make(connection));
+  XENOSCOPE_ASSIGN_OR_RETURN(SqliteKeyReader keys, SqliteKeyReader::Make(connection, dictionary));
+  XENOSCOPE_ASSIGN_OR_RETURN(SqliteSums stored, SqliteSums::Make(connection));
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<int64_t> slices, AllSlices(connection));
   absl::flat_hash_set<std::string> names;
   SliceSums sums;
   for (const int64_t slice : slices) {
-    XENOSCOPE_RETURN_IF_ERROR(packed.Read(slice, keys, sums));
+    XENOSCOPE_RETURN_IF_ERROR(stored.Read(slice, keys, {}, sums));
     for (const Counter& counter : sums.counters) names.insert(counter.name);
     for (const TraceSums& row : sums.trace) names.insert({row.name, row.part, row.other});
   }
   XENOSCOPE_RETURN_IF_ERROR(connection.Run(kTemporaryTables));
-  XENOSCOPE_ASSIGN_OR_RETURN(KeyWriter writer, KeyWriter::Make(connection, dictionary));
+  XENOSCOPE_ASSIGN_OR_RETURN(SqliteKeyWriter writer, SqliteKeyWriter::Make(connection, dictionary));
   XENOSCOPE_RETURN_IF_ERROR(Keep(connection, "vcpu", writer, NumbersOf(dictionary.vcpus)));
   XENOSCOPE_RETURN_IF_ERROR(Keep(connection, "context", writer, NumbersOf(dictionary.contexts)));
   XENOSCOPE_RETURN_IF_ERROR(Keep(connection, "code", writer, NumbersOf(dictionary.codes)));
@@ -96,117 +95,36 @@ absl::Status DropUnusedKeys(const Connection& connection) {
 }
 
 // Finds names that say nothing, which nothing has yet: "(removed 17)".
-class EmptyNames {
- public:
-  static absl::StatusOr<EmptyNames> Make(const Connection& connection) {
-    XENOSCOPE_ASSIGN_OR_RETURN(const int64_t next,
-                               connection.Number("SELECT coalesce(max(id), 0) + 1 FROM name"));
-    XENOSCOPE_ASSIGN_OR_RETURN(Statement find,
-                               connection.Prepare("SELECT count(*) FROM name WHERE text = ?"));
-    return EmptyNames(next, std::move(find));
-  }
-  absl::StatusOr<std::string> Next() {
+absl::StatusOr<DomainEraser::NextName> EmptyNames(const Connection& connection) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const int64_t first,
+                             connection.Number("SELECT coalesce(max(id), 0) + 1 FROM name"));
+  XENOSCOPE_ASSIGN_OR_RETURN(Statement statement,
+                             connection.Prepare("SELECT count(*) FROM name WHERE text = ?"));
+  const auto find = std::make_shared<Statement>(std::move(statement));
+  return [next = first, find]() mutable -> absl::StatusOr<std::string> {
     while (true) {
-      std::string text = fmt::format("(removed {})", next_++);
-      XENOSCOPE_RETURN_IF_ERROR(find_.Bind(std::string_view(text)).Step().status());
-      const bool is_free = find_.Integer(0) == 0;
-      XENOSCOPE_RETURN_IF_ERROR(find_.Step().status());
+      std::string text = fmt::format("(removed {})", next++);
+      XENOSCOPE_RETURN_IF_ERROR(find->Bind(std::string_view(text)).Step().status());
+      const bool is_free = find->Integer(0) == 0;
+      XENOSCOPE_RETURN_IF_ERROR(find->Step().status());
       if (is_free) return text;
     }
+  };
+}
+
+absl::StatusOr<std::vector<std::string>> NamesOfXen(const Connection& connection) {
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      Statement select,
+      connection.Prepare("SELECT text FROM name WHERE id IN (SELECT image FROM code WHERE mode = "
+                         "?1 UNION SELECT function FROM code WHERE mode = ?1)"));
+  select.Bind(static_cast<int64_t>(Mode::kXen));
+  std::vector<std::string> names;
+  while (true) {
+    XENOSCOPE_ASSIGN_OR_RETURN(const bool found, select.Step());
+    if (!found) return names;
+    names.push_back(select.Text(0));
   }
-
- private:
-  EmptyNames(int64_t next, Statement find) : next_(next), find_(std::move(find)) {}
-  int64_t next_;
-  Statement find_;
-};
-
-// Renames what slices have of a domain: other names, one for one, so that no two rows become one
-// and all sums stay as they are.
-class DomainEraser {
- public:
-  static absl::StatusOr<DomainEraser> Make(const Connection& connection, std::string domain) {
-    XENOSCOPE_ASSIGN_OR_RETURN(EmptyNames names, EmptyNames::Make(connection));
-    DomainEraser eraser(std::move(domain), std::move(names));
-    XENOSCOPE_ASSIGN_OR_RETURN(eraser.new_domain_, eraser.names_.Next());
-    XENOSCOPE_RETURN_IF_ERROR(eraser.KeepNamesOfXen(connection));
-    return eraser;
-  }
-
-  // Changes the sums. Returns whether they have the domain.
-  absl::StatusOr<bool> Erase(SliceSums& sums, Dictionary& dictionary) {
-    bool found = false;
-    const absl::Status erased = ForEachTable([&]<typename Sums>() {
-      if constexpr (requires(Sums row) { row.vcpu; }) {
-        for (Sums& row : sums.*Table<Sums>::kRows) {
-          if (row.vcpu == kAllVcpus || dictionary.vcpus[row.vcpu].domain != domain_) continue;
-          found = true;
-          XENOSCOPE_RETURN_IF_ERROR(EraseRow(row, dictionary));
-        }
-      }
-      return absl::OkStatus();
-    });
-    if (!erased.ok()) return erased;
-    for (TraceSums& row : sums.trace) {
-      if (row.other != domain_) continue;
-      found = true;
-      row.other = new_domain_;
-    }
-    if (!found) return false;
-    for (Counter& counter : sums.counters) {
-      if (!counter.name.starts_with(kUnresolvedCounter) ||
-          counter.name.find(domain_) == std::string::npos) {
-        continue;
-      }
-      XENOSCOPE_ASSIGN_OR_RETURN(const std::string name, NewName(counter.name));
-      counter.name = std::string(kUnresolvedCounter) + name;
-    }
-    return true;
-  }
-
- private:
-  DomainEraser(std::string domain, EmptyNames names)
-      : domain_(std::move(domain)), names_(std::move(names)) {}
-
-  absl::Status KeepNamesOfXen(const Connection& connection) {
-    XENOSCOPE_ASSIGN_OR_RETURN(
-        Statement select,
-        connection.Prepare("SELECT text FROM name WHERE id IN (SELECT image FROM code WHERE mode = "
-                           "?1 UNION SELECT function FROM code WHERE mode = ?1)"));
-    select.Bind(static_cast<int64_t>(Mode::kXen));
-    new_names_[""] = "";
-    while (true) {
-      XENOSCOPE_ASSIGN_OR_RETURN(const bool found, select.Step());
-      if (!found) return absl::OkStatus();
-      const std::string name = select.Text(0);
-      new_names_[name] = name;
-    }
-  }
-
-  absl::StatusOr<std::string> NewName(const std::string& name) {
-    const auto known = new_names_.find(name);
-    if (known != new_names_.end()) return known->second;
-    XENOSCOPE_ASSIGN_OR_RETURN(std::string text, names_.Next());
-    return new_names_[name] = std::move(text);
-  }
-
-  template <typename Sums>
-  absl::Status EraseRow(Sums& row, Dictionary& dictionary) {
-    row.vcpu = dictionary.vcpus.Intern({new_domain_, dictionary.vcpus[row.vcpu].number});
-    if constexpr (requires { row.code; }) {
-      CodeKey code = dictionary.codes[row.code];
-      XENOSCOPE_ASSIGN_OR_RETURN(code.image, NewName(code.image));
-      XENOSCOPE_ASSIGN_OR_RETURN(code.function, NewName(code.function));
-      row.code = dictionary.codes.Intern(code);
-    }
-    return absl::OkStatus();
-  }
-
-  std::string domain_;
-  std::string new_domain_;
-  EmptyNames names_;
-  absl::flat_hash_map<std::string, std::string> new_names_;
-};
+}
 
 }  // namespace
 
@@ -224,16 +142,19 @@ absl::StatusOr<uint64_t> EraseDomainNames(const Connection& connection,
                                           const std::vector<int64_t>& slices,
                                           const std::string& domain) {
   Dictionary dictionary;
-  XENOSCOPE_ASSIGN_OR_RETURN(KeyReader keys, KeyReader::Make(connection, dictionary));
-  XENOSCOPE_ASSIGN_OR_RETURN(KeyWriter writer, KeyWriter::Make(connection, dictionary));
-  XENOSCOPE_ASSIGN_OR_RETURN(PackedReader packed, PackedReader::Make(connection));
+  XENOSCOPE_ASSIGN_OR_RETURN(SqliteKeyReader keys, SqliteKeyReader::Make(connection, dictionary));
+  XENOSCOPE_ASSIGN_OR_RETURN(SqliteKeyWriter writer, SqliteKeyWriter::Make(connection, dictionary));
+  XENOSCOPE_ASSIGN_OR_RETURN(SqliteSums stored, SqliteSums::Make(connection));
   XENOSCOPE_ASSIGN_OR_RETURN(Statement update,
                              connection.Prepare("UPDATE sums SET packed = ? WHERE slice = ?"));
-  XENOSCOPE_ASSIGN_OR_RETURN(DomainEraser eraser, DomainEraser::Make(connection, domain));
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<std::string> kept, NamesOfXen(connection));
+  XENOSCOPE_ASSIGN_OR_RETURN(DomainEraser::NextName next_name, EmptyNames(connection));
+  XENOSCOPE_ASSIGN_OR_RETURN(DomainEraser eraser,
+                             DomainEraser::Make(domain, kept, std::move(next_name)));
   uint64_t having = 0;
   SliceSums sums;
   for (const int64_t slice : slices) {
-    XENOSCOPE_RETURN_IF_ERROR(packed.Read(slice, keys, sums));
+    XENOSCOPE_RETURN_IF_ERROR(stored.Read(slice, keys, {}, sums));
     XENOSCOPE_ASSIGN_OR_RETURN(const bool found, eraser.Erase(sums, dictionary));
     if (!found) continue;
     ++having;

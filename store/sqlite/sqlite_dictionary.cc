@@ -11,9 +11,6 @@
 namespace xenoscope::store {
 namespace {
 
-// An entry that has not been looked up yet. No dictionary has so many.
-constexpr uint32_t kUnknown = ~uint32_t{0};
-
 // A remembered number; 0 where there is none yet.
 EntryId& At(std::vector<EntryId>& ids, uint32_t number) {
   if (number >= ids.size()) ids.resize(number + 1);
@@ -26,8 +23,8 @@ absl::Status NoEntry(std::string_view table, EntryId id) {
 
 }  // namespace
 
-KeyWriter::KeyWriter(const Connection& connection, const Dictionary& dictionary, Entry name,
-                     Entry vcpu, Entry context, Entry code)
+SqliteKeyWriter::SqliteKeyWriter(const Connection& connection, const Dictionary& dictionary,
+                                 Entry name, Entry vcpu, Entry context, Entry code)
     : connection_(connection),
       dictionary_(dictionary),
       name_(std::move(name)),
@@ -35,10 +32,10 @@ KeyWriter::KeyWriter(const Connection& connection, const Dictionary& dictionary,
       context_(std::move(context)),
       code_(std::move(code)) {}
 
-absl::StatusOr<KeyWriter::Entry> KeyWriter::Prepare(const Connection& connection,
-                                                    std::string_view table,
-                                                    std::string_view columns,
-                                                    std::string_view places) {
+absl::StatusOr<SqliteKeyWriter::Entry> SqliteKeyWriter::Prepare(const Connection& connection,
+                                                                std::string_view table,
+                                                                std::string_view columns,
+                                                                std::string_view places) {
   XENOSCOPE_ASSIGN_OR_RETURN(
       Statement find, connection.Prepare(fmt::format("SELECT id FROM {} WHERE ({}) = ({})", table,
                                                      columns, places)));
@@ -48,20 +45,20 @@ absl::StatusOr<KeyWriter::Entry> KeyWriter::Prepare(const Connection& connection
   return Entry{std::move(find), std::move(add)};
 }
 
-absl::StatusOr<KeyWriter> KeyWriter::Make(const Connection& connection,
-                                          const Dictionary& dictionary) {
+absl::StatusOr<SqliteKeyWriter> SqliteKeyWriter::Make(const Connection& connection,
+                                                      const Dictionary& dictionary) {
   XENOSCOPE_ASSIGN_OR_RETURN(Entry name, Prepare(connection, "name", "text", "?"));
   XENOSCOPE_ASSIGN_OR_RETURN(Entry vcpu, Prepare(connection, "vcpu", "domain, number", "?, ?"));
   XENOSCOPE_ASSIGN_OR_RETURN(
       Entry context, Prepare(connection, "context", "kind, exit, has_both_modes", "?, ?, ?"));
   XENOSCOPE_ASSIGN_OR_RETURN(Entry code,
                              Prepare(connection, "code", "mode, image, function", "?, ?, ?"));
-  return KeyWriter(connection, dictionary, std::move(name), std::move(vcpu), std::move(context),
-                   std::move(code));
+  return SqliteKeyWriter(connection, dictionary, std::move(name), std::move(vcpu),
+                         std::move(context), std::move(code));
 }
 
 template <typename... Values>
-absl::StatusOr<EntryId> KeyWriter::FindOrAdd(Entry& entry, const Values&... values) {
+absl::StatusOr<EntryId> SqliteKeyWriter::FindOrAdd(Entry& entry, const Values&... values) {
   (entry.find.Bind(values), ...);
   XENOSCOPE_ASSIGN_OR_RETURN(const bool found, entry.find.Step());
   int64_t id = 0;
@@ -78,7 +75,7 @@ absl::StatusOr<EntryId> KeyWriter::FindOrAdd(Entry& entry, const Values&... valu
                         kMaxEntryId);
 }
 
-absl::StatusOr<EntryId> KeyWriter::IdOf(const std::string& name) {
+absl::StatusOr<EntryId> SqliteKeyWriter::IdOf(const std::string& name) {
   const auto known = names_.find(name);
   if (known != names_.end()) return known->second;
   XENOSCOPE_ASSIGN_OR_RETURN(const EntryId id, FindOrAdd(name_, std::string_view(name)));
@@ -86,7 +83,7 @@ absl::StatusOr<EntryId> KeyWriter::IdOf(const std::string& name) {
   return id;
 }
 
-absl::StatusOr<EntryId> KeyWriter::IdOf(VcpuNumber vcpu) {
+absl::StatusOr<EntryId> SqliteKeyWriter::IdOf(VcpuNumber vcpu) {
   if (vcpu == kAllVcpus) return 0;
   EntryId& id = At(vcpus_, vcpu.value);
   if (id != 0) return id;
@@ -96,7 +93,7 @@ absl::StatusOr<EntryId> KeyWriter::IdOf(VcpuNumber vcpu) {
   return id;
 }
 
-absl::StatusOr<EntryId> KeyWriter::IdOf(ContextNumber context) {
+absl::StatusOr<EntryId> SqliteKeyWriter::IdOf(ContextNumber context) {
   if (context == kAllContexts) return 0;
   EntryId& id = At(contexts_, context.value);
   if (id != 0) return id;
@@ -107,7 +104,7 @@ absl::StatusOr<EntryId> KeyWriter::IdOf(ContextNumber context) {
   return id;
 }
 
-absl::StatusOr<EntryId> KeyWriter::IdOf(CodeNumber code) {
+absl::StatusOr<EntryId> SqliteKeyWriter::IdOf(CodeNumber code) {
   EntryId& id = At(codes_, code.value);
   if (id != 0) return id;
   const CodeKey& key = dictionary_.codes[code];
@@ -117,15 +114,16 @@ absl::StatusOr<EntryId> KeyWriter::IdOf(CodeNumber code) {
   return id;
 }
 
-KeyReader::KeyReader(Dictionary& dictionary, Statement name, Statement vcpu, Statement context,
-                     Statement code)
+SqliteKeyReader::SqliteKeyReader(Dictionary& dictionary, Statement name, Statement vcpu,
+                                 Statement context, Statement code)
     : dictionary_(dictionary),
       name_(std::move(name)),
       vcpu_(std::move(vcpu)),
       context_(std::move(context)),
       code_(std::move(code)) {}
 
-absl::StatusOr<KeyReader> KeyReader::Make(const Connection& connection, Dictionary& dictionary) {
+absl::StatusOr<SqliteKeyReader> SqliteKeyReader::Make(const Connection& connection,
+                                                      Dictionary& dictionary) {
   XENOSCOPE_ASSIGN_OR_RETURN(Statement name,
                              connection.Prepare("SELECT text FROM name WHERE id = ?"));
   XENOSCOPE_ASSIGN_OR_RETURN(Statement vcpu,
@@ -135,11 +133,11 @@ absl::StatusOr<KeyReader> KeyReader::Make(const Connection& connection, Dictiona
       connection.Prepare("SELECT kind, exit, has_both_modes FROM context WHERE id = ?"));
   XENOSCOPE_ASSIGN_OR_RETURN(
       Statement code, connection.Prepare("SELECT mode, image, function FROM code WHERE id = ?"));
-  return KeyReader(dictionary, std::move(name), std::move(vcpu), std::move(context),
-                   std::move(code));
+  return SqliteKeyReader(dictionary, std::move(name), std::move(vcpu), std::move(context),
+                         std::move(code));
 }
 
-absl::Status KeyReader::Read(EntryId id, std::string& name) {
+absl::Status SqliteKeyReader::Read(EntryId id, std::string& name) {
   const auto [known, is_new] = names_.try_emplace(id);
   if (is_new) {
     XENOSCOPE_ASSIGN_OR_RETURN(const bool found, name_.Bind(int64_t{id}).Step());
@@ -152,12 +150,12 @@ absl::Status KeyReader::Read(EntryId id, std::string& name) {
   return absl::OkStatus();
 }
 
-absl::Status KeyReader::ReadName(int64_t id, std::string& name) {
+absl::Status SqliteKeyReader::ReadName(int64_t id, std::string& name) {
   if (id > 0 && id <= kMaxEntryId) return Read(static_cast<EntryId>(id), name);
   return InvalidError("the store is damaged: there is no name {}", id);
 }
 
-absl::Status KeyReader::Find(EntryId id, VcpuKey& key) {
+absl::Status SqliteKeyReader::Select(EntryId id, VcpuKey& key) {
   XENOSCOPE_ASSIGN_OR_RETURN(const bool found, vcpu_.Bind(int64_t{id}).Step());
   if (!found) return NoEntry("vcpu", id);
   const int64_t domain = vcpu_.Integer(0);
@@ -166,7 +164,7 @@ absl::Status KeyReader::Find(EntryId id, VcpuKey& key) {
   return ReadName(domain, key.domain);
 }
 
-absl::Status KeyReader::Find(EntryId id, ContextKey& key) {
+absl::Status SqliteKeyReader::Select(EntryId id, ContextKey& key) {
   XENOSCOPE_ASSIGN_OR_RETURN(const bool found, context_.Bind(int64_t{id}).Step());
   constexpr auto kLastKind = static_cast<int64_t>(correlate::ContextKind::kUnsampledSwitch);
   if (!found || context_.Integer(0) < 0 || context_.Integer(0) > kLastKind) {
@@ -179,7 +177,7 @@ absl::Status KeyReader::Find(EntryId id, ContextKey& key) {
   return ReadName(exit, key.exit);
 }
 
-absl::Status KeyReader::Find(EntryId id, CodeKey& key) {
+absl::Status SqliteKeyReader::Select(EntryId id, CodeKey& key) {
   XENOSCOPE_ASSIGN_OR_RETURN(const bool found, code_.Bind(int64_t{id}).Step());
   if (!found || code_.Integer(0) < 0 || code_.Integer(0) > static_cast<int64_t>(Mode::kXen)) {
     return NoEntry("code", id);
@@ -193,33 +191,27 @@ absl::Status KeyReader::Find(EntryId id, CodeKey& key) {
 }
 
 template <typename Key, typename Number>
-absl::Status KeyReader::Read(EntryId id, KeyTable<Key, Number>& keys, std::vector<Number>& known,
-                             Number& number) {
-  if (id < known.size() && known[id].value != kUnknown) [[likely]] {
-    number = known[id];
-    return absl::OkStatus();
-  }
+absl::Status SqliteKeyReader::Remember(EntryId id, KeyTable<Key, Number>& keys, Number& number) {
   Key key;
-  XENOSCOPE_RETURN_IF_ERROR(Find(id, key));
+  XENOSCOPE_RETURN_IF_ERROR(Select(id, key));
   // No entry has a number beyond the bound: what the file says is no reason to use memory.
   if (id > kMaxEntryId) return InvalidError("the store is damaged: an entry has number {}", id);
+  std::vector<Number>& known = Known<Number>();
   if (id >= known.size()) known.resize(id + 1, Number{kUnknown});
   number = known[id] = keys.Intern(key);
   return absl::OkStatus();
 }
 
-absl::Status KeyReader::Read(EntryId id, VcpuNumber& vcpu) {
-  vcpu = kAllVcpus;
-  return id == 0 ? absl::OkStatus() : Read(id, dictionary_.vcpus, vcpus_, vcpu);
+absl::Status SqliteKeyReader::Find(EntryId id, VcpuNumber& vcpu) {
+  return Remember(id, dictionary_.vcpus, vcpu);
 }
 
-absl::Status KeyReader::Read(EntryId id, ContextNumber& context) {
-  context = kAllContexts;
-  return id == 0 ? absl::OkStatus() : Read(id, dictionary_.contexts, contexts_, context);
+absl::Status SqliteKeyReader::Find(EntryId id, ContextNumber& context) {
+  return Remember(id, dictionary_.contexts, context);
 }
 
-absl::Status KeyReader::Read(EntryId id, CodeNumber& code) {
-  return Read(id, dictionary_.codes, codes_, code);
+absl::Status SqliteKeyReader::Find(EntryId id, CodeNumber& code) {
+  return Remember(id, dictionary_.codes, code);
 }
 
 }  // namespace xenoscope::store

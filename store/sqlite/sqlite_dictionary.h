@@ -10,28 +10,23 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "store/packed_keys.h"
 #include "store/slice.h"
 #include "store/sqlite/connection.h"
 
 namespace xenoscope::store {
 
-// The number of an entry in a table of the file. They begin at 1; 0 is for kAllVcpus and
-// kAllContexts.
-using EntryId = uint32_t;
-inline constexpr EntryId kMaxEntryId = (EntryId{1} << 26) - 1;
-
-// Writes keys of a dictionary.
-class KeyWriter {
+// Adds keys of a dictionary to the file's tables, where they are not there yet.
+class SqliteKeyWriter final : public KeyWriter {
  public:
   // Both outlive the writer.
-  static absl::StatusOr<KeyWriter> Make(const Connection& connection, const Dictionary& dictionary);
+  static absl::StatusOr<SqliteKeyWriter> Make(const Connection& connection,
+                                              const Dictionary& dictionary);
 
-  // Return the number in the file, of a new entry where there is none yet. Errors:
-  // ResourceExhausted if there are more than kMaxEntryId.
-  absl::StatusOr<EntryId> IdOf(const std::string& name);
-  absl::StatusOr<EntryId> IdOf(VcpuNumber vcpu);
-  absl::StatusOr<EntryId> IdOf(ContextNumber context);
-  absl::StatusOr<EntryId> IdOf(CodeNumber code);
+  absl::StatusOr<EntryId> IdOf(const std::string& name) override;
+  absl::StatusOr<EntryId> IdOf(VcpuNumber vcpu) override;
+  absl::StatusOr<EntryId> IdOf(ContextNumber context) override;
+  absl::StatusOr<EntryId> IdOf(CodeNumber code) override;
 
  private:
   // Finds or adds a row of a table by its columns.
@@ -39,8 +34,8 @@ class KeyWriter {
     Statement find;
     Statement add;
   };
-  KeyWriter(const Connection& connection, const Dictionary& dictionary, Entry name, Entry vcpu,
-            Entry context, Entry code);
+  SqliteKeyWriter(const Connection& connection, const Dictionary& dictionary, Entry name,
+                  Entry vcpu, Entry context, Entry code);
   static absl::StatusOr<Entry> Prepare(const Connection& connection, std::string_view table,
                                        std::string_view columns, std::string_view places);
   template <typename... Values>
@@ -58,42 +53,37 @@ class KeyWriter {
   std::vector<EntryId> codes_;
 };
 
-// Reads keys into a dictionary.
-class KeyReader {
+// Reads keys from the file's tables.
+class SqliteKeyReader final : public KeyReader {
  public:
   // Both outlive the reader.
-  static absl::StatusOr<KeyReader> Make(const Connection& connection, Dictionary& dictionary);
+  static absl::StatusOr<SqliteKeyReader> Make(const Connection& connection, Dictionary& dictionary);
 
-  // Read the entry with this number in the file. Errors (InvalidArgument): there is none, or it is
-  // not as it must be.
-  absl::Status Read(EntryId id, std::string& name);
-  absl::Status Read(EntryId id, VcpuNumber& vcpu);
-  absl::Status Read(EntryId id, ContextNumber& context);
-  absl::Status Read(EntryId id, CodeNumber& code);
+  using KeyReader::Read;
+  absl::Status Read(EntryId id, std::string& name) override;
   // The same, of a number that may be out of range.
   absl::Status ReadName(int64_t id, std::string& name);
 
  private:
-  KeyReader(Dictionary& dictionary, Statement name, Statement vcpu, Statement context,
-            Statement code);
+  SqliteKeyReader(Dictionary& dictionary, Statement name, Statement vcpu, Statement context,
+                  Statement code);
 
   Dictionary& dictionary_;
   Statement name_;
   Statement vcpu_;
   Statement context_;
   Statement code_;
-  absl::Status Find(EntryId id, VcpuKey& key);
-  absl::Status Find(EntryId id, ContextKey& key);
-  absl::Status Find(EntryId id, CodeKey& key);
-  // Reads an entry through the numbers that are known already.
+  absl::Status Find(EntryId id, VcpuNumber& vcpu) override;
+  absl::Status Find(EntryId id, ContextNumber& context) override;
+  absl::Status Find(EntryId id, CodeNumber& code) override;
+  absl::Status Select(EntryId id, VcpuKey& key);
+  absl::Status Select(EntryId id, ContextKey& key);
+  absl::Status Select(EntryId id, CodeKey& key);
+  // Selects an entry, and remembers its number in the dictionary.
   template <typename Key, typename Number>
-  absl::Status Read(EntryId id, KeyTable<Key, Number>& keys, std::vector<Number>& known,
-                    Number& number);
+  absl::Status Remember(EntryId id, KeyTable<Key, Number>& keys, Number& number);
 
   absl::flat_hash_map<EntryId, std::string> names_;
-  std::vector<VcpuNumber> vcpus_;  // by number in the file; kUnknown: not looked up yet
-  std::vector<ContextNumber> contexts_;
-  std::vector<CodeNumber> codes_;
 };
 
 }  // namespace xenoscope::store

@@ -13,8 +13,8 @@
 #include "store/bounded_text.h"
 #include "store/join.h"
 #include "store/known_slice.h"
-#include "store/sqlite/packed_sums.h"
 #include "store/sqlite/removal.h"
+#include "store/sqlite/sqlite_sums.h"
 
 namespace xenoscope::store {
 namespace {
@@ -105,7 +105,7 @@ absl::StatusOr<bool> SqliteStore::PushChecked(const Slice& slice, const Dictiona
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<SliceHead> near, PushedHeads(Near(slice.head)));
   XENOSCOPE_ASSIGN_OR_RETURN(const bool known, IsKnown(slice.head, near));
   if (known) return false;
-  XENOSCOPE_ASSIGN_OR_RETURN(KeyWriter keys, KeyWriter::Make(connection_, dictionary));
+  XENOSCOPE_ASSIGN_OR_RETURN(SqliteKeyWriter keys, SqliteKeyWriter::Make(connection_, dictionary));
   XENOSCOPE_RETURN_IF_ERROR(Insert(slice, keys).status());
   XENOSCOPE_RETURN_IF_ERROR(transaction.Commit());
   return true;
@@ -150,7 +150,7 @@ absl::StatusOr<std::vector<SqliteStore::StoredHead>> SqliteStore::StoredHeads(
   for (const std::string& host : selection.hosts) select.Bind(std::string_view(host));
   if (!selection.event.empty()) select.Bind(std::string_view(selection.event));
   Dictionary dictionary;
-  XENOSCOPE_ASSIGN_OR_RETURN(KeyReader names, KeyReader::Make(connection_, dictionary));
+  XENOSCOPE_ASSIGN_OR_RETURN(SqliteKeyReader names, SqliteKeyReader::Make(connection_, dictionary));
   std::vector<StoredHead> heads;
   while (true) {
     XENOSCOPE_ASSIGN_OR_RETURN(const bool found, select.Step());
@@ -239,16 +239,18 @@ absl::StatusOr<Store::Joined> SqliteStore::JoinInterval(const Selection& selecti
   absl::btree_map<JoinKey, std::vector<StoredHead>> groups;
   for (const StoredHead& each : heads) groups[JoinKeyOf(each.head)].push_back(each);
   Dictionary dictionary;
-  XENOSCOPE_ASSIGN_OR_RETURN(KeyReader reader, KeyReader::Make(connection_, dictionary));
-  XENOSCOPE_ASSIGN_OR_RETURN(KeyWriter writer, KeyWriter::Make(connection_, dictionary));
-  XENOSCOPE_ASSIGN_OR_RETURN(PackedReader packed, PackedReader::Make(connection_));
+  XENOSCOPE_ASSIGN_OR_RETURN(SqliteKeyReader reader,
+                             SqliteKeyReader::Make(connection_, dictionary));
+  XENOSCOPE_ASSIGN_OR_RETURN(SqliteKeyWriter writer,
+                             SqliteKeyWriter::Make(connection_, dictionary));
+  XENOSCOPE_ASSIGN_OR_RETURN(SqliteSums stored, SqliteSums::Make(connection_));
   Joined joined;
   for (const auto& [key, group] : groups) {
     if (group.size() < 2) continue;
     SliceJoiner joiner;
     for (const StoredHead& each : group) {
       Slice slice{each.head, {}, each.count, each.gaps_ns};
-      XENOSCOPE_RETURN_IF_ERROR(packed.Read(each.id, reader, slice.sums));
+      XENOSCOPE_RETURN_IF_ERROR(stored.Read(each.id, reader, {}, slice.sums));
       XENOSCOPE_RETURN_IF_ERROR(CheckSlice(slice, dictionary));
       joiner.Add(slice);
     }
@@ -354,14 +356,14 @@ absl::Status SqliteStore::ReadUnchecked(const Selection& selection, const SliceV
   std::ranges::stable_sort(
       heads, {}, [](const StoredHead& each) -> const std::string& { return each.head.host; });
   Dictionary dictionary;
-  XENOSCOPE_ASSIGN_OR_RETURN(KeyReader keys, KeyReader::Make(connection_, dictionary));
-  XENOSCOPE_ASSIGN_OR_RETURN(PackedReader packed, PackedReader::Make(connection_));
+  XENOSCOPE_ASSIGN_OR_RETURN(SqliteKeyReader keys, SqliteKeyReader::Make(connection_, dictionary));
+  XENOSCOPE_ASSIGN_OR_RETURN(SqliteSums sums, SqliteSums::Make(connection_));
   Slice slice;
   for (const StoredHead& stored : heads) {
     slice.head = stored.head;
     slice.count = stored.count;
     slice.gaps_ns = stored.gaps_ns;
-    XENOSCOPE_RETURN_IF_ERROR(packed.Read(stored.id, keys, slice.sums));
+    XENOSCOPE_RETURN_IF_ERROR(sums.Read(stored.id, keys, selection.wanted, slice.sums));
     XENOSCOPE_RETURN_IF_ERROR(visit(slice, dictionary));
   }
   return absl::OkStatus();

@@ -11,8 +11,9 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "store/packed_sums.h"
 #include "store/sqlite/connection.h"
-#include "store/sqlite/packed_sums.h"
+#include "store/sqlite/sqlite_dictionary.h"
 #include "store/store.h"
 #include "tests/fuzz/merge_slice.h"
 
@@ -69,10 +70,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string packed(ZSTD_compressBound(size), '\0');
   packed.resize(ZSTD_compress(packed.data(), packed.size(), data, size, 1));
   store::Dictionary dictionary;
-  auto keys = store::KeyReader::Make(subject.connection(), dictionary);
+  auto keys = store::SqliteKeyReader::Make(subject.connection(), dictionary);
   if (!keys.ok()) std::abort();
   store::Slice slice = subject.Slice();
-  if (!store::Unpack(xenoscope::AsBytes(packed), *keys, slice.sums).ok()) return 0;
+  if (!store::Unpacker().Read(xenoscope::AsBytes(packed), *keys, {}, slice.sums).ok()) return 0;
   if (store::CheckSlice(slice, dictionary).ok()) Merge(slice, dictionary);
   return 0;
 }

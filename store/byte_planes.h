@@ -2,10 +2,9 @@
 // ones, and so on. What neighbours have in common is together, and reading takes no branch.
 #pragma once
 
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
+#include <memory>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -14,6 +13,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
+
+struct ZSTD_DCtx_s;
 
 namespace xenoscope::store {
 
@@ -39,9 +40,9 @@ class PlaneWriter {
 // Reads what a PlaneWriter has written, in the same order. The bytes may be from anywhere.
 class PlaneReader {
  public:
-  // Decompresses the bytes. Errors (InvalidArgument): they are not compressed numbers, or more than
-  // 256 MiB of them.
-  static absl::StatusOr<PlaneReader> Open(Bytes compressed);
+  // Decompresses the bytes, in place of what it had before, whose memory is used again. Errors
+  // (InvalidArgument): they are not compressed numbers, or more than 256 MiB of them.
+  absl::Status Open(Bytes compressed);
 
   // Return false where the bytes end too early.
   [[nodiscard]] bool Number(uint32_t& value);
@@ -50,10 +51,17 @@ class PlaneReader {
   [[nodiscard]] bool Column(size_t count, std::vector<Value>& values);
   [[nodiscard]] bool Differences(size_t count, std::vector<uint32_t>& values);
 
+  // Leaves bytes out.
+  [[nodiscard]] bool Skip(size_t bytes);
+
   // Returns the bytes that are left.
   [[nodiscard]] size_t left() const { return bytes_.size() - at_; }
 
  private:
+  struct Free {
+    void operator()(ZSTD_DCtx_s* context) const;
+  };
+  std::unique_ptr<ZSTD_DCtx_s, Free> context_;
   std::vector<std::byte> bytes_;
   size_t at_ = 0;
 };

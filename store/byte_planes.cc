@@ -1,4 +1,4 @@
-#include "store/sqlite/byte_planes.h"
+#include "store/byte_planes.h"
 
 #include <zstd.h>
 
@@ -55,16 +55,27 @@ absl::StatusOr<std::string> PlaneWriter::Compressed() const {
   return out;
 }
 
-absl::StatusOr<PlaneReader> PlaneReader::Open(Bytes compressed) {
+void PlaneReader::Free::operator()(ZSTD_DCtx_s* context) const { ZSTD_freeDCtx(context); }
+
+absl::Status PlaneReader::Open(Bytes compressed) {
   const unsigned long long size = ZSTD_getFrameContentSize(compressed.data(), compressed.size());
-  PlaneReader reader;
+  if (context_ == nullptr) context_.reset(ZSTD_createDCtx());
+  if (context_ == nullptr) return ExhaustedError("no memory");
+  at_ = 0;
   if (size <= kMaxBytes) {  // errors are larger numbers
-    reader.bytes_.resize(size);
-    const size_t got = ZSTD_decompress(reader.bytes_.data(), reader.bytes_.size(),
-                                       compressed.data(), compressed.size());
-    if (ZSTD_isError(got) == 0 && got == size) return reader;
+    bytes_.resize(size);
+    const size_t got = ZSTD_decompressDCtx(context_.get(), bytes_.data(), bytes_.size(),
+                                           compressed.data(), compressed.size());
+    if (ZSTD_isError(got) == 0 && got == size) return absl::OkStatus();
   }
+  bytes_.clear();
   return InvalidError("the store is damaged: the sums of a slice are not what zstd has written");
+}
+
+bool PlaneReader::Skip(size_t bytes) {
+  if (bytes > left()) return false;
+  at_ += bytes;
+  return true;
 }
 
 bool PlaneReader::Number(uint32_t& value) {

@@ -1,4 +1,4 @@
-#include "store/sqlite/packed_sums.h"
+#include "store/packed_sums.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "store/sqlite/byte_planes.h"
 #include "store/tables.h"
 
 namespace xenoscope::store {
@@ -95,21 +94,6 @@ absl::Status PackTable(const std::vector<Sums>& rows, KeyWriter& keys, PlaneWrit
   });
 }
 
-// What is used again by all columns.
-struct Columns {
-  std::vector<uint32_t> ids;
-  std::vector<float> floats;
-  std::vector<double> doubles;
-  std::vector<uint64_t> numbers;
-
-  template <typename Value>
-  std::vector<Value>& Of() {
-    if constexpr (std::is_same_v<Value, float>) return floats;
-    if constexpr (std::is_same_v<Value, double>) return doubles;
-    if constexpr (std::is_same_v<Value, uint64_t>) return numbers;
-  }
-};
-
 absl::Status Truncated() {
   return InvalidError("the store is damaged: the sums of a slice end too early");
 }
@@ -126,26 +110,58 @@ absl::Status ReadKey(uint32_t id, KeyReader& keys, Key& key) {
 }
 
 template <typename Sums>
-absl::Status UnpackTable(PlaneReader& in, KeyReader& keys, Columns& columns,
-                         std::vector<Sums>& rows) {
+bool IsWanted(const WantedSums& wanted) {
+  if (std::is_same_v<Sums, Counter>) return true;
+  if (std::is_same_v<Sums, TraceSums>) return wanted.trace;
+  const bool of_unions = std::is_same_v<Sums, UnionSums> || std::is_same_v<Sums, PairSums>;
+  return wanted.profile && (wanted.unions || !of_unions);
+}
+
+}  // namespace
+
+absl::Status PackTables(const SliceSums& sums, KeyWriter& keys, PlaneWriter& out) {
+  return ForEachTable(
+      [&]<typename Sums>() { return PackTable(sums.*Table<Sums>::kRows, keys, out); });
+}
+
+absl::StatusOr<std::string> Pack(const SliceSums& sums, KeyWriter& keys) {
+  PlaneWriter out;
+  XENOSCOPE_RETURN_IF_ERROR(PackTables(sums, keys, out));
+  return out.Compressed();
+}
+
+template <typename Value>
+std::vector<Value>& Unpacker::ColumnOf() {
+  if constexpr (std::is_same_v<Value, float>) return floats_;
+  if constexpr (std::is_same_v<Value, double>) return doubles_;
+  if constexpr (std::is_same_v<Value, uint64_t>) return numbers_;
+}
+
+template <typename Sums>
+absl::Status Unpacker::ReadTable(PlaneReader& in, KeyReader& keys, const WantedSums& wanted,
+                                 std::vector<Sums>& rows) {
   uint32_t count = 0;
   if (!in.Number(count) || count > in.left() / kRowBytes<Sums>) return Truncated();
+  if (!IsWanted<Sums>(wanted)) {
+    rows.clear();
+    return in.Skip(count * kRowBytes<Sums>) ? absl::OkStatus() : Truncated();
+  }
   rows.resize(count);
   absl::Status read = ForEachField<0, Table<Sums>::kKeys>([&]<size_t kField>() {
-    if (!in.Differences(count, columns.ids)) return Truncated();
+    if (!in.Differences(count, ids_)) return Truncated();
     for (uint32_t i = 0; i < count; ++i) {
       auto&& key = std::get<kField>(Table<Sums>::Fields(rows[i]));
-      if (i > 0 && columns.ids[i] == columns.ids[i - 1]) {
+      if (i > 0 && ids_[i] == ids_[i - 1]) {
         key = std::get<kField>(Table<Sums>::Fields(rows[i - 1]));
         continue;
       }
-      XENOSCOPE_RETURN_IF_ERROR(ReadKey(columns.ids[i], keys, key));
+      XENOSCOPE_RETURN_IF_ERROR(ReadKey(ids_[i], keys, key));
     }
     return absl::OkStatus();
   });
   if (!read.ok()) return read;
   return ForEachField<Table<Sums>::kKeys, kFields<Sums>>([&]<size_t kField>() -> absl::Status {
-    auto& values = columns.Of<StoredOf<Sums, kField>>();
+    auto& values = ColumnOf<StoredOf<Sums, kField>>();
     if (!in.Column(count, values)) return Truncated();
     for (uint32_t i = 0; i < count; ++i) {
       std::get<kField>(Table<Sums>::Fields(rows[i])) = values[i];
@@ -154,43 +170,25 @@ absl::Status UnpackTable(PlaneReader& in, KeyReader& keys, Columns& columns,
   });
 }
 
-}  // namespace
-
-absl::StatusOr<std::string> Pack(const SliceSums& sums, KeyWriter& keys) {
-  PlaneWriter out;
-  XENOSCOPE_RETURN_IF_ERROR(ForEachTable(
-      [&]<typename Sums>() { return PackTable(sums.*Table<Sums>::kRows, keys, out); }));
-  return out.Compressed();
-}
-
-absl::Status Unpack(Bytes packed, KeyReader& keys, SliceSums& sums) {
-  XENOSCOPE_ASSIGN_OR_RETURN(PlaneReader in, PlaneReader::Open(packed));
-  Columns columns;
+absl::Status Unpacker::Read(PlaneReader& in, KeyReader& keys, const WantedSums& wanted,
+                            SliceSums& sums) {
   XENOSCOPE_RETURN_IF_ERROR(ForEachTable([&]<typename Sums>() {
     // Slices that were pushed before version 4 end before their last table.
     if (std::is_same_v<Sums, TraceSums> && in.left() == 0) {
       sums.trace.clear();
       return absl::OkStatus();
     }
-    return UnpackTable(in, keys, columns, sums.*Table<Sums>::kRows);
+    return ReadTable(in, keys, wanted, sums.*Table<Sums>::kRows);
   }));
   if (in.left() == 0) return absl::OkStatus();
   return InvalidError("the store is damaged: the sums of a slice have {} bytes too many",
                       in.left());
 }
 
-absl::StatusOr<PackedReader> PackedReader::Make(const Connection& connection) {
-  XENOSCOPE_ASSIGN_OR_RETURN(Statement select,
-                             connection.Prepare("SELECT packed FROM sums WHERE slice = ?"));
-  return PackedReader(std::move(select));
-}
-
-absl::Status PackedReader::Read(int64_t slice, KeyReader& keys, SliceSums& sums) {
-  XENOSCOPE_ASSIGN_OR_RETURN(const bool found, select_.Bind(slice).Step());
-  if (!found) return InvalidError("the store is damaged: slice {} has no sums", slice);
-  absl::Status status = Unpack(select_.Blob(0), keys, sums);
-  XENOSCOPE_RETURN_IF_ERROR(select_.Step().status());
-  return status;
+absl::Status Unpacker::Read(Bytes packed, KeyReader& keys, const WantedSums& wanted,
+                            SliceSums& sums) {
+  XENOSCOPE_RETURN_IF_ERROR(planes_.Open(packed));
+  return Read(planes_, keys, wanted, sums);
 }
 
 }  // namespace xenoscope::store
