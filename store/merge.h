@@ -34,7 +34,7 @@ class Merger {
 
   // Returns the sums that it needs.
   [[nodiscard]] WantedSums wanted() const {
-    return {.profile = true, .columns = columns_, .unions = has_unions_, .trace = false};
+    return {.profile = true, .unions = has_unions_, .trace = false};
   }
 
   // Functions get the names that `names` returns for theirs, so that several may be one. To be

@@ -16,15 +16,11 @@
 
 namespace xenoscope::store {
 
-// Which of a slice's sums are wanted. A store may leave out others, and add up rows that differ in
-// columns of code that are not wanted.
+// Which of a slice's sums are wanted. A store may leave out others.
 struct WantedSums {
-  bool profile = true;                // what profiles are made of
-  uint8_t columns = kAllCodeColumns;  // of profile: a set of CodeColumn
-  // Sets of fewer columns whose CrossSums are wanted, too.
-  std::vector<uint8_t> crosses{};
-  bool unions = true;  // of profile: sums of all contexts together, and pairs
-  bool trace = true;   // TraceSums
+  bool profile = true;  // what profiles are made of
+  bool unions = true;   // of profile: sums of all contexts together, and pairs
+  bool trace = true;    // TraceSums
 };
 
 // Which slices are meant.

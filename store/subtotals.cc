@@ -114,12 +114,7 @@ absl::StatusOr<SubtotalMerger> SubtotalMerger::Of(const std::vector<Dimension>& 
 }
 
 WantedSums SubtotalMerger::With(WantedSums rows) const {
-  for (const Level& level : levels_) {
-    const WantedSums wanted = level.merger.wanted();
-    rows.unions = rows.unions || wanted.unions;
-    rows.columns |= wanted.columns;
-    rows.crosses.push_back(wanted.columns);
-  }
+  for (const Level& level : levels_) rows.unions = rows.unions || level.merger.wanted().unions;
   return rows;
 }
 

@@ -1,12 +1,12 @@
 #include "store/clickhouse/clickhouse_store.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
 #include <limits>
-#include <set>
+#include <optional>
+#include <string>
 #include <thread>
 
 #include "absl/random/random.h"
@@ -14,9 +14,14 @@
 #include "base/error.h"
 #include "store/bounded_text.h"
 #include "store/clickhouse/conditions.h"
+#include "store/clickhouse/domain_removal.h"
+#include "store/clickhouse/row_binary.h"
 #include "store/clickhouse/slice_join.h"
-#include "store/clickhouse/sum_columns.h"
+#include "store/clickhouse/slice_source.h"
+#include "store/clickhouse/stored_slices.h"
+#include "store/clickhouse/sum_table.h"
 #include "store/known_slice.h"
+#include "store/named_sums.h"
 
 namespace xenoscope::store {
 namespace {
@@ -65,17 +70,15 @@ absl::Status ClickHouseStore::Prepare(Access access) {
 }
 
 absl::StatusOr<std::vector<SliceHead>> ClickHouseStore::Heads(const Selection& selection) {
-  XENOSCOPE_ASSIGN_OR_RETURN(
-      const std::string answer,
-      client_.Run(fmt::format(
-          "SELECT event, host, begin_ns, argMin(end_ns, push), argMin(clock_error_ns, push), "
-          "argMin(clock_hz, push), argMin(is_time, push), argMin(traced, push), argMin(period, "
-          "push) FROM {} GROUP BY event, host, begin_ns ORDER BY begin_ns FORMAT RowBinary",
-          Slices(selection))));
-  RowBinaryReader in(AsBytes(answer));
+  XENOSCOPE_ASSIGN_OR_RETURN(std::string answer,
+                             client_.Run(SelectSlices({selection}, SliceColumns::kHeads)));
+  const std::optional<StoredSlices> slices = StoredSlices::Parse(std::move(answer));
+  if (!slices) return DamagedAnswer(client_);
   std::vector<SliceHead> heads;
-  while (in.ok() && !in.AtEnd()) heads.push_back(ReadHead(in));
-  if (!in.ok()) return DamagedAnswer(client_);
+  for (const StoredSlice& each : slices->all()) {
+    if (!each.again) heads.push_back(each.head);
+  }
+  std::ranges::stable_sort(heads, {}, &SliceHead::begin_ns);
   return heads;
 }
 
@@ -86,7 +89,7 @@ absl::StatusOr<std::vector<SliceHead>> ClickHouseStore::PushedHeads(const Select
                               "= 'piece', piece_end_ns, end_ns) FROM {} WHERE (kind = 'slice' AND "
                               "slices = 1 AND {}) OR ({} AND piece_end_ns > {} AND piece_begin_ns "
                               "< {}) FORMAT RowBinary",
-                              kSumTable, Where(selection), WherePieces(selection),
+                              kSumTable, Where({selection}), WherePieces({selection}),
                               std::max<int64_t>(selection.since_ns, 0), selection.until_ns)));
   RowBinaryReader in(AsBytes(answer));
   std::vector<SliceHead> heads;
@@ -106,64 +109,30 @@ absl::StatusOr<bool> ClickHouseStore::PushChecked(const Slice& slice,
   XENOSCOPE_ASSIGN_OR_RETURN(const bool known, IsKnown(slice.head, near));
   if (known) return false;
   RowBinaryWriter rows;
-  AppendSlice(slice, dictionary, absl::Uniform<uint64_t>(absl::BitGen()), rows);
+  XENOSCOPE_RETURN_IF_ERROR(
+      AppendSlice(slice, dictionary, absl::Uniform<uint64_t>(absl::BitGen()), rows));
   XENOSCOPE_RETURN_IF_ERROR(client_.Run(InsertSums(), rows.bytes()).status());
   return true;
 }
 
 absl::Status ClickHouseStore::ReadUnchecked(const Selection& selection, const SliceVisitor& visit) {
-  constexpr int kMostAttempts = 5;
-  std::optional<GroupReader> groups;
-  for (int attempt = 0; !groups && attempt < kMostAttempts; ++attempt) {
-    XENOSCOPE_ASSIGN_OR_RETURN(groups, AskOnce(selection));
-  }
-  if (!groups) {
-    return absl::AbortedError(
-        "other processes join or remove these slices; ask again when they have ended");
-  }
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<StoredSize> sizes, DailySizes(client_, selection));
   Dictionary dictionary;
+  NamedReader reader(dictionary);
   Slice slice;
-  while (groups->Next(dictionary, slice)) XENOSCOPE_RETURN_IF_ERROR(visit(slice, dictionary));
-  return groups->ok() ? absl::OkStatus() : DamagedAnswer(client_);
-}
-
-absl::StatusOr<std::optional<GroupReader>> ClickHouseStore::AskOnce(const Selection& selection) {
-  // Slices are chosen once, so that all statements see the same ones, and the server need not
-  // choose them again for each.
-  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<uint64_t> pushes, Numbers(SelectOnce(selection)));
-  if (pushes.empty()) {
-    return GroupReader(std::vector<std::string>(GroupReader::kAnswers));
-  }
-  const bool named = pushes.size() <= kMostNamedPushes;
-  const std::string where =
-      named ? fmt::format("{} AND push IN ({})", Where(selection), fmt::join(pushes, ", "))
-            : WhereOnce(selection);
-  XENOSCOPE_ASSIGN_OR_RETURN(
-      GroupReader groups,
-      GroupReader::Ask(where, selection.wanted, GroupReader::Crosses::kOfColumns,
-                       [this](std::string_view sql) { return client_.Run(sql); }));
-  if (!named) {
-    XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<uint64_t> after, Numbers(SelectOnce(selection)));
-    // Slices that came meanwhile are no reason to ask again: in a fleet some always come.
-    if (!std::ranges::includes(after, pushes)) return std::nullopt;
-    return groups;
-  }
-  // The rows of a slice are removed together: where its head is still there they all were.
-  XENOSCOPE_ASSIGN_OR_RETURN(const uint64_t left,
-                             Count(fmt::format("SELECT uniqExact(push) FROM {} WHERE kind = "
-                                               "'slice' AND {}",
-                                               kSumTable, where)));
-  if (left != pushes.size()) return std::nullopt;
-  return groups;
-}
-
-absl::StatusOr<std::vector<uint64_t>> ClickHouseStore::Numbers(const std::string& sql) {
-  XENOSCOPE_ASSIGN_OR_RETURN(const std::string answer, client_.Run(sql + " FORMAT RowBinary"));
-  RowBinaryReader in(AsBytes(answer));
-  std::set<uint64_t> numbers;
-  while (in.ok() && !in.AtEnd()) numbers.insert(in.Get<uint64_t>());
-  if (!in.ok()) return DamagedAnswer(client_);
-  return std::vector<uint64_t>(numbers.begin(), numbers.end());
+  const auto read = [&](const Range& /*range*/, const StoredSlices& slices) {
+    for (const StoredSlice& stored : slices.all()) {
+      if (stored.again) continue;
+      slice.head = stored.head;
+      slice.count = stored.count;
+      slice.gaps_ns = stored.gaps_ns;
+      XENOSCOPE_RETURN_IF_ERROR(
+          reader.Read(stored.names, stored.packed, selection.wanted, slice.sums));
+      XENOSCOPE_RETURN_IF_ERROR(visit(slice, dictionary));
+    }
+    return absl::OkStatus();
+  };
+  return ForEachPart(client_, PlanReads(selection, sizes, kMaxSliceNs), read);
 }
 
 absl::Status ClickHouseStore::PutChecked(const std::string& build_id,
@@ -243,29 +212,17 @@ absl::Status ClickHouseStore::Mutate(const std::string& change) {
 absl::StatusOr<uint64_t> ClickHouseStore::Remove(const Selection& selection) {
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<SliceHead> heads, Heads(selection));
   if (heads.empty()) return 0;
-  XENOSCOPE_RETURN_IF_ERROR(Mutate("DELETE WHERE " + Where(selection)));
+  XENOSCOPE_RETURN_IF_ERROR(Mutate("DELETE WHERE " + Where({selection})));
   return heads.size();
 }
 
 absl::StatusOr<Store::Joined> ClickHouseStore::Join(const Selection& selection,
                                                     int64_t interval_ns) {
   XENOSCOPE_RETURN_IF_ERROR(RequireOwnTable());
-  XENOSCOPE_ASSIGN_OR_RETURN(
-      const std::string answer,
-      client_.Run(fmt::format("SELECT intDiv(begin_ns, {0}) * {0} AS first_ns FROM {1} WHERE kind "
-                              "= 'slice' AND {2} GROUP BY first_ns ORDER BY first_ns FORMAT "
-                              "RowBinary",
-                              interval_ns, kSumTable, Where(selection))));
-  RowBinaryReader intervals(AsBytes(answer));
+  // Those that a process has left that did not come to its end.
+  XENOSCOPE_RETURN_IF_ERROR(RemoveReplaced(selection));
   Joined joined;
-  while (intervals.ok() && !intervals.AtEnd()) {
-    const auto begin_ns = intervals.Get<int64_t>();
-    Selection of_interval = selection;
-    of_interval.since_ns = std::max(begin_ns, selection.since_ns);
-    of_interval.until_ns = std::min(begin_ns + interval_ns, selection.until_ns);
-    XENOSCOPE_RETURN_IF_ERROR(SliceJoin(client_, of_interval).Run(joined));
-  }
-  if (!intervals.ok()) return DamagedAnswer(client_);
+  XENOSCOPE_RETURN_IF_ERROR(JoinSlices(client_, selection, interval_ns, joined));
   XENOSCOPE_RETURN_IF_ERROR(RemoveReplaced(selection));
   return joined;
 }
@@ -273,9 +230,9 @@ absl::StatusOr<Store::Joined> ClickHouseStore::Join(const Selection& selection,
 absl::Status ClickHouseStore::RemoveReplaced(const Selection& selection) {
   // The server runs this in no database of its own.
   const std::string table = fmt::format("{}.{}", client_.url().database, kSumTable);
-  const std::string marks = WhereMarks(selection);
+  const std::string marks = WhereMarks({selection});
   const std::string replaced = fmt::format("{} AND push IN (SELECT replaced FROM {} WHERE {})",
-                                           Where(selection), table, marks);
+                                           Where({selection}), table, marks);
   XENOSCOPE_ASSIGN_OR_RETURN(const uint64_t slices,
                              Count(fmt::format("SELECT count() FROM {} WHERE kind = 'slice' AND {}",
                                                kSumTable, replaced)));
@@ -288,7 +245,7 @@ absl::Status ClickHouseStore::RemoveReplaced(const Selection& selection) {
   longer.since_ns = std::max<int64_t>(longer.since_ns, kMaxSliceNs) - kMaxSliceNs;
   const std::string done =
       fmt::format("{} AND replaced NOT IN (SELECT push FROM {} WHERE kind = 'slice' AND {})", marks,
-                  table, Where(longer));
+                  table, Where({longer}));
   XENOSCOPE_ASSIGN_OR_RETURN(
       const uint64_t done_marks,
       Count(fmt::format("SELECT count() FROM {} WHERE {}", kSumTable, done)));
@@ -297,34 +254,15 @@ absl::Status ClickHouseStore::RemoveReplaced(const Selection& selection) {
 
 absl::StatusOr<uint64_t> ClickHouseStore::EraseDomain(const Selection& selection,
                                                       const std::string& domain) {
-  const std::string name = Quoted(domain);
-  const std::string of_domain =
-      fmt::format("{} AND (domain = {} OR other = {})", Where(selection), name, name);
-  XENOSCOPE_ASSIGN_OR_RETURN(
-      const uint64_t slices,
-      Count(fmt::format("SELECT uniqExact(event, host, begin_ns) FROM {} WHERE {}", kSumTable,
-                        of_domain)));
-  if (slices == 0) {
+  XENOSCOPE_RETURN_IF_ERROR(RequireOwnTable());
+  XENOSCOPE_RETURN_IF_ERROR(RemoveReplaced(selection));
+  XENOSCOPE_ASSIGN_OR_RETURN(const uint64_t erased, EraseDomainNames(client_, selection, domain));
+  if (erased == 0) {
     return NotFoundError("{}: no slice of these hosts and times has the domain '{}'",
                          client_.url().Text(), domain);
   }
-  // One number for one name; who knows the names cannot compute the numbers without this one.
-  const auto salt = absl::Uniform<uint64_t>(absl::BitGen());
-  const auto erased = [&](std::string_view column) {
-    return fmt::format("concat('(removed ', toString(sipHash64({}, {})), ')')", column, salt);
-  };
-  // Its images and functions are in its own rows, its name is also in those of who waited for it.
-  const auto of_code = [&](std::string_view column) {
-    return fmt::format("{0} = if(domain != {1} OR mode = 'xen' OR {0} = '', {0}, {2})", column,
-                       name, erased(column));
-  };
-  const auto of_name = [&](std::string_view column) {
-    return fmt::format("{0} = if({0} = {1}, {2}, {0})", column, name, erased(column));
-  };
-  XENOSCOPE_RETURN_IF_ERROR(
-      Mutate(fmt::format("UPDATE {}, {}, {}, {} WHERE {}", of_name("domain"), of_name("other"),
-                         of_code("image"), of_code("function"), of_domain)));
-  return slices;
+  XENOSCOPE_RETURN_IF_ERROR(RemoveReplaced(selection));
+  return erased;
 }
 
 }  // namespace xenoscope::store

@@ -5,13 +5,11 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "store/clickhouse/group_reader.h"
 #include "store/clickhouse/http_client.h"
 #include "store/store.h"
 
@@ -24,14 +22,14 @@ class ClickHouseStore final : public Store {
   static absl::StatusOr<std::unique_ptr<Store>> Open(std::string_view url, Access access);
 
   absl::StatusOr<std::vector<SliceHead>> Heads(const Selection& selection) override;
-  // Joined slices are added first, with the numbers of those that they stand for: questions no
-  // longer count these. Then their rows are removed. So an end at any moment loses nothing, and
-  // counts nothing twice. One process at a time may join. Errors: as Remove.
+  // Joined slices are added first, with marks of those that they stand for: questions no longer
+  // count these. Then their rows are removed. So an end at any moment loses nothing, and counts
+  // nothing twice. One process at a time may join. Errors: as Remove.
   absl::StatusOr<Joined> Join(const Selection& selection, int64_t interval_ns) override;
   // Waits until the server has rewritten its files. Errors: FailedPrecondition where the table
   // stands for those of other databases.
   absl::StatusOr<uint64_t> Remove(const Selection& selection) override;
-  // Names are replaced by numbers that are different for each call.
+  // As Join, with slices that do not have the names. The numbers are different for each call.
   absl::StatusOr<uint64_t> EraseDomain(const Selection& selection,
                                        const std::string& domain) override;
   // Those of the newest push.
@@ -39,8 +37,6 @@ class ClickHouseStore final : public Store {
 
  private:
   absl::StatusOr<bool> PushChecked(const Slice& slice, const Dictionary& dictionary) override;
-  // Visits the sums of all slices of a host, an event, a clock and a period, added by the server.
-  // Errors: Aborted if other processes go on joining or removing these slices meanwhile.
   absl::Status ReadUnchecked(const Selection& selection, const SliceVisitor& visit) override;
   absl::Status PutChecked(const std::string& build_id,
                           const std::vector<ImageFunction>& functions) override;
@@ -49,11 +45,7 @@ class ClickHouseStore final : public Store {
   // As Heads, but of slices as they were pushed, whether they were joined since or not. They have
   // a host and a time only.
   absl::StatusOr<std::vector<SliceHead>> PushedHeads(const Selection& selection);
-  // Asks for the sums of the selected slices. Nothing: a process joined or removed some meanwhile.
-  absl::StatusOr<std::optional<GroupReader>> AskOnce(const Selection& selection);
-  // Returns the numbers of an answer's rows, each once, in ascending order.
-  absl::StatusOr<std::vector<uint64_t>> Numbers(const std::string& sql);
-  // Removes the rows of slices that joined ones stand for.
+  // Removes the rows of slices that others stand for.
   absl::Status RemoveReplaced(const Selection& selection);
   // Errors: FailedPrecondition where the table keeps no rows itself.
   absl::Status RequireOwnTable();
@@ -62,7 +54,7 @@ class ClickHouseStore final : public Store {
   // Runs ALTER TABLE ..., and waits for its end.
   absl::Status Mutate(const std::string& change);
   absl::StatusOr<uint64_t> Count(const std::string& sql);
-  // Returns how many tables of the database have a name that fits "= 'sums_4'" or "LIKE ...".
+  // Returns how many tables of the database have a name that fits "= 'sums_5'" or "LIKE ...".
   absl::StatusOr<uint64_t> Tables(const std::string& condition);
 
   HttpClient client_;

@@ -1,7 +1,6 @@
-// Conditions of SQL that choose rows of the table of sums.
+// Conditions of SQL that choose rows of the table of slices.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -9,28 +8,22 @@
 
 namespace xenoscope::store {
 
-// So many pushes are named in one question, whose text ClickHouse bounds to 256 kB.
-inline constexpr uint64_t kMostNamedPushes = 8192;
+// Slices of a selection, of hosts from one name to another, in the order of bytes: a part of a
+// question.
+struct Range {
+  Selection selection;
+  std::string first_host{};  // empty: no bound
+  std::string last_host{};
+};
 
 // Returns a text of SQL: 'text'.
 std::string Quoted(std::string_view text);
 
 // Returns the condition that rows are of slices of these hosts and times, and of this event.
-std::string Where(const Selection& selection);
+std::string Where(const Range& range);
 // The same of the pieces of joined slices that may have such slices.
-std::string WherePieces(const Selection& selection);
-// The condition of marks of slices for which a joined one stands and whose rows are not yet
-// removed.
-std::string WhereMarks(Selection selection);
-// Returns a subquery of the slices for which no joined one stands: kSliceColumns, push and
-// slices. It reads slices and marks in one pass over the table, so that what another process joins
-// meanwhile is seen wholly or not at all: ClickHouse reads a subquery of marks later than the rows
-// that it is held against, and then neither the joined slice nor its pieces are found.
-std::string Slices(const Selection& selection);
-// As Where, but only of those slices, without the second one of slices that were pushed twice at
-// the same time.
-std::string WhereOnce(const Selection& selection);
-// The statement that lists the numbers of the pushes that WhereOnce chooses.
-std::string SelectOnce(const Selection& selection);
+std::string WherePieces(const Range& range);
+// The condition of marks of slices for which another one stands and which are not yet removed.
+std::string WhereMarks(Range range);
 
 }  // namespace xenoscope::store

@@ -21,6 +21,8 @@ class RowBinaryWriter {
     bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
   }
   void Put(std::string_view text);
+  // Puts the length of a text or an array.
+  void PutLength(size_t length);
 
   [[nodiscard]] const std::string& bytes() const { return bytes_; }
 
@@ -42,9 +44,8 @@ class RowBinaryReader {
   }
   // Returns a text of at most kMaxName bytes, which is valid as long as the bytes.
   std::string_view Text();
-
-  // Says that a value is not good.
-  void Fail() { Advance(false, 0); }
+  // Returns a text of any length as bytes, which are valid as long as the answer's.
+  Bytes Blob();
 
   [[nodiscard]] bool ok() const { return ok_; }
   [[nodiscard]] bool AtEnd() const { return at_ == bytes_.size(); }

@@ -1,168 +1,98 @@
 #include "store/clickhouse/slice_join.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <set>
+#include <algorithm>
+#include <map>
 #include <string>
-#include <string_view>
+#include <vector>
 
-#include "absl/random/random.h"
 #include "base/error.h"
-#include "store/clickhouse/conditions.h"
-#include "store/clickhouse/group_reader.h"
+#include "store/clickhouse/replacement.h"
+#include "store/clickhouse/slice_source.h"
+#include "store/clickhouse/sum_table.h"
+#include "store/join.h"
+#include "store/named_sums.h"
 
 namespace xenoscope::store {
 namespace {
 
-// Groups are joined together until they have so many: an answer then needs some 100 MB at most.
-constexpr uint64_t kNamedTogether = 1024;
+// Slices that become one, in the order of time.
+struct JoinGroup {
+  std::vector<const StoredSlice*> slices;  // those that were pushed twice among them
+  uint64_t different = 0;                  // without these
+};
+using JoinGroups = std::map<JoinKey, JoinGroup>;
+
+JoinGroups GroupsOf(const StoredSlices& slices) {
+  JoinGroups groups;
+  for (const StoredSlice& each : slices.all()) {
+    JoinGroup& group = groups[JoinKeyOf(each.head)];
+    group.slices.push_back(&each);
+    if (!each.again) ++group.different;
+  }
+  std::erase_if(groups, [](const auto& each) { return each.second.different < 2; });
+  return groups;
+}
+
+// Joins the slices of an interval.
+absl::Status JoinInterval(HttpClient& client, const Range& range, const StoredSlices& slices,
+                          Store::Joined& joined) {
+  XENOSCOPE_ASSIGN_OR_RETURN(Replacement replacement, Replacement::Of(client, range, slices));
+  Dictionary dictionary;
+  NamedReader reader(dictionary);
+  for (const auto& [key, group] : GroupsOf(slices)) {
+    SliceJoiner joiner;
+    for (const StoredSlice* const each : group.slices) {
+      if (each->again) continue;
+      Slice slice{each->head, {}, each->count, each->gaps_ns};
+      XENOSCOPE_RETURN_IF_ERROR(reader.Read(each->names, each->packed, {}, slice.sums));
+      XENOSCOPE_RETURN_IF_ERROR(CheckSlice(slice, dictionary));
+      joiner.Add(slice);
+    }
+    XENOSCOPE_RETURN_IF_ERROR(replacement.Add(group.slices, joiner.Take(), dictionary));
+    joined.from += group.different;
+    ++joined.to;
+  }
+  return replacement.Send();
+}
+
+// By the begin of each interval in which slices can be joined: what the hosts that have such ones
+// need.
+using Intervals = std::map<int64_t, std::vector<StoredSize>>;
+
+absl::StatusOr<Intervals> IntervalsToJoin(HttpClient& client, const Selection& selection,
+                                          int64_t interval_ns) {
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      const std::string answer,
+      client.Run(fmt::format(
+          "SELECT host, first_ns, sum(needs) FROM (SELECT host, intDiv(begin_ns, {0}) * {0} AS "
+          "first_ns, sum(bytes) AS needs FROM {1} WHERE kind = 'slice' AND {2} GROUP BY host, "
+          "first_ns, event, clock_hz, is_time, traced, period HAVING uniqExact(begin_ns) > 1) "
+          "GROUP BY host, first_ns ORDER BY host, first_ns FORMAT RowBinary",
+          interval_ns, kSumTable, Where({selection}))));
+  XENOSCOPE_ASSIGN_OR_RETURN(std::vector<StoredSize> sizes, ParseSizes(answer, client));
+  Intervals intervals;
+  for (StoredSize& size : sizes) intervals[size.begin_ns].push_back(std::move(size));
+  return intervals;
+}
 
 }  // namespace
 
-absl::StatusOr<std::vector<SliceJoin::Stored>> SliceJoin::List() {
-  XENOSCOPE_ASSIGN_OR_RETURN(
-      const std::string answer,
-      client_.Run(
-          fmt::format("SELECT {}, push, slices FROM {} ORDER BY event, host, begin_ns, push FORMAT "
-                      "RowBinary",
-                      kSliceColumns, Slices(selection_))));
-  RowBinaryReader in(AsBytes(answer));
-  std::vector<Stored> slices;
-  while (in.ok() && !in.AtEnd()) {
-    Stored& stored = slices.emplace_back();
-    stored.head = ReadHead(in);
-    stored.push = in.Get<uint64_t>();
-    stored.slices = in.Get<uint64_t>();
-  }
-  if (!in.ok()) return DamagedAnswer(client_);
-  return slices;
-}
-
-absl::StatusOr<std::multimap<uint64_t, Piece>> SliceJoin::PiecesOf(const Groups& groups) {
-  std::multimap<uint64_t, Piece> pieces;
-  std::vector<uint64_t> joined;
-  for (const auto& [key, group] : groups) {
-    for (const Stored& stored : group.slices) {
-      if (stored.slices > 1) joined.push_back(stored.push);
-    }
-  }
-  if (joined.empty()) return pieces;
-  XENOSCOPE_ASSIGN_OR_RETURN(
-      const std::string answer,
-      client_.Run(
-          fmt::format("SELECT push, replaced, piece_begin_ns, piece_end_ns FROM {} WHERE {} "
-                      "AND push IN ({}) FORMAT RowBinary",
-                      kSumTable, WherePieces(selection_), fmt::join(joined, ", "))));
-  RowBinaryReader in(AsBytes(answer));
-  while (in.ok() && !in.AtEnd()) {
-    const auto push = in.Get<uint64_t>();
-    Piece piece{.replaced = in.Get<uint64_t>()};
-    piece.begin_ns = in.Get<int64_t>();
-    piece.end_ns = in.Get<int64_t>();
-    pieces.emplace(push, piece);
-  }
-  if (!in.ok()) return DamagedAnswer(client_);
-  return pieces;
-}
-
-absl::Status SliceJoin::Join(const Groups& groups) {
-  if (groups.empty()) return absl::OkStatus();
-  XENOSCOPE_ASSIGN_OR_RETURN(const auto pieces, PiecesOf(groups));
-  Selection of_groups = selection_;
-  std::set<std::string> hosts;
-  std::vector<uint64_t> pushes;
-  for (const auto& [key, group] : groups) {
-    hosts.insert(key.host);
-    const Stored* before = nullptr;
-    for (const Stored& stored : group.slices) {
-      if (before == nullptr || before->head.begin_ns != stored.head.begin_ns) {
-        pushes.push_back(stored.push);
-      }
-      before = &stored;
-    }
-  }
-  of_groups.hosts.assign(hosts.begin(), hosts.end());
-  // By number: slices that come meanwhile are not replaced, so they must not be added.
-  const std::string where =
-      fmt::format("{} AND push IN ({})", Where(of_groups), fmt::join(pushes, ", "));
-  XENOSCOPE_ASSIGN_OR_RETURN(
-      GroupReader reader,
-      GroupReader::Ask(where, {}, GroupReader::Crosses::kAll,
-                       [this](std::string_view sql) { return client_.Run(sql); }));
-  Dictionary dictionary;
-  Slice slice;
-  RowBinaryWriter rows;
-  absl::BitGen random;
-  size_t read = 0;
-  while (reader.Next(dictionary, slice)) {
-    XENOSCOPE_RETURN_IF_ERROR(CheckSlice(slice, dictionary));
-    const auto group = groups.find(JoinKeyOf(slice.head));
-    if (group == groups.end() || group->second.count != slice.count) break;
-    ++read;
-    const auto push = absl::Uniform<uint64_t>(random);
-    AppendSlice(slice, dictionary, push, rows);
-    for (const Stored& stored : group->second.slices) {
-      Piece piece{.replaced = stored.push};
-      if (stored.slices == 1) {
-        piece.begin_ns = stored.head.begin_ns;
-        piece.end_ns = stored.head.end_ns;
-      }
-      AppendPiece(slice.head, piece, push, rows);
-      AppendMark(slice.head, piece, push, rows);
-      const auto [first, last] = pieces.equal_range(stored.push);
-      for (auto at = first; at != last; ++at) AppendPiece(slice.head, at->second, push, rows);
-    }
-  }
-  if (!reader.ok()) return DamagedAnswer(client_);
-  if (read != groups.size()) {
-    return absl::AbortedError(
-        "another process joins or removes slices of this store; try again when it has ended");
-  }
-  return client_.Run(InsertSums(), rows.bytes()).status();
-}
-
-absl::Status SliceJoin::Run(Store::Joined& joined) {
-  bool cut = true;
-  while (cut) {
-    XENOSCOPE_ASSIGN_OR_RETURN(cut, JoinOnce(joined));
+absl::Status JoinSlices(HttpClient& client, const Selection& selection, int64_t interval_ns,
+                        Store::Joined& joined) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const Intervals intervals,
+                             IntervalsToJoin(client, selection, interval_ns));
+  for (const auto& [begin_ns, sizes] : intervals) {
+    Selection of_interval = selection;
+    of_interval.since_ns = std::max(begin_ns, selection.since_ns);
+    of_interval.until_ns = std::min(begin_ns + interval_ns, selection.until_ns);
+    XENOSCOPE_RETURN_IF_ERROR(ForEachPart(client, PlanReads(of_interval, sizes, interval_ns),
+                                          [&](const Range& range, const StoredSlices& slices) {
+                                            return JoinInterval(client, range, slices, joined);
+                                          }));
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<bool> SliceJoin::JoinOnce(Store::Joined& joined) {
-  XENOSCOPE_ASSIGN_OR_RETURN(std::vector<Stored> stored, List());
-  Groups all;
-  bool cut = false;
-  for (Stored& each : stored) {
-    Group& group = all[JoinKeyOf(each.head)];
-    const bool again =
-        !group.slices.empty() && group.slices.back().head.begin_ns == each.head.begin_ns;
-    if (!again) {
-      if (group.different == kMostNamedPushes) {
-        cut = true;
-        continue;
-      }
-      ++group.different;
-      group.count += each.slices;
-    }
-    group.slices.push_back(std::move(each));
-  }
-  Groups together;
-  uint64_t named = 0;
-  for (auto& [key, group] : all) {
-    if (group.different < 2) continue;
-    joined.from += group.different;
-    ++joined.to;
-    named += group.slices.size();
-    together.emplace(key, std::move(group));
-    if (named < kNamedTogether) continue;
-    XENOSCOPE_RETURN_IF_ERROR(Join(together));
-    together.clear();
-    named = 0;
-  }
-  XENOSCOPE_RETURN_IF_ERROR(Join(together));
-  return cut;
 }
 
 }  // namespace xenoscope::store

@@ -1,35 +1,37 @@
-// Fuzzes the answers of a ClickHouse server, which may be anyone: what can be read is checked, and
-// what passes the check makes a profile or an error. There is no crash.
+// Fuzzes the answers of a ClickHouse server, which may be anyone, and the names and sums of the
+// slices in them, without the compression of the sums: what can be read is checked, and what passes
+// the check makes a profile or an error. There is no crash.
 //
-// An input is a sequence of answers, each with its length before it (two bytes).
+// An input is an answer whose sums are not compressed: that is done here.
+#include <zstd.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "base/bytes.h"
-#include "store/clickhouse/group_reader.h"
+#include "store/clickhouse/stored_slices.h"
+#include "store/named_sums.h"
 #include "store/store.h"
 #include "tests/fuzz/merge_slice.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   namespace store = xenoscope::store;
   const xenoscope::Bytes input = std::as_bytes(std::span(data, size));
-  std::vector<std::string> answers(store::GroupReader::kAnswers);
-  size_t at = 0;
-  for (std::string& answer : answers) {
-    const size_t length = xenoscope::Load<uint16_t>(input, at).value_or(0);
-    at += sizeof(uint16_t);
-    const auto piece = xenoscope::Slice(input, at, length);
-    if (!piece) break;
-    answer = xenoscope::AsText(*piece);
-    at += length;
-  }
-  store::GroupReader groups(std::move(answers));
+  const auto slices = store::StoredSlices::Parse(std::string(xenoscope::AsText(input)));
+  if (!slices) return 0;
   store::Dictionary dictionary;
+  store::NamedReader reader(dictionary);
   store::Slice slice;
-  while (groups.Next(dictionary, slice)) {
+  for (const store::StoredSlice& stored : slices->all()) {
+    slice.head = stored.head;
+    slice.count = stored.count;
+    slice.gaps_ns = stored.gaps_ns;
+    std::string packed(ZSTD_compressBound(stored.packed.size()), '\0');
+    packed.resize(
+        ZSTD_compress(packed.data(), packed.size(), stored.packed.data(), stored.packed.size(), 1));
+    if (!reader.Read(stored.names, xenoscope::AsBytes(packed), {}, slice.sums).ok()) continue;
     if (store::CheckSlice(slice, dictionary).ok()) Merge(slice, dictionary);
   }
   return 0;

@@ -1,22 +1,27 @@
 // A store in ClickHouse, without a server: its URLs, and answers, which may be anyone's.
 // tests/system/clickhouse.test asks servers.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/bytes.h"
-#include "store/clickhouse/group_reader.h"
+#include "store/clickhouse/conditions.h"
+#include "store/clickhouse/read_plan.h"
 #include "store/clickhouse/row_binary.h"
 #include "store/clickhouse/server_url.h"
-#include "store/clickhouse/sum_columns.h"
+#include "store/clickhouse/stored_slices.h"
+#include "store/clickhouse/sum_table.h"
 #include "store/store.h"
 
 namespace xenoscope::store {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST(ServerUrlTest, HasParts) {
@@ -98,112 +103,129 @@ TEST(RowBinaryTest, EndsAtTextThatIsNotGood) {
   }
 }
 
-// The answers to a question: heads of groups, then each kind of sums.
-class GroupReaderTest : public ::testing::Test {
+TEST(RowBinaryTest, ReadsTextOfAnyLengthAsBytes) {
+  RowBinaryWriter out;
+  out.Put(std::string(3'000'000, 'x'));
+  out.Put(uint8_t{7});
+  RowBinaryReader in(AsBytes(out.bytes()));
+  EXPECT_EQ(in.Blob().size(), 3'000'000);
+  EXPECT_EQ(in.Get<uint8_t>(), 7);
+  EXPECT_TRUE(in.ok() && in.AtEnd());
+}
+
+// The answer to a question for slices.
+class StoredSlicesTest : public ::testing::Test {
  protected:
-  using Answers = std::vector<std::string>;
-
-  static void Group(const std::string& host, RowBinaryWriter& out) {
-    out.Put(std::string_view("cycles"));
-    out.Put(host);
-    out.Put(uint8_t{1});
-    out.Put(uint64_t{2'000'000'000});
-    out.Put(1.0);
-    out.Put(uint8_t{1});
+  void Add(const std::string& host, int64_t begin_ns, uint64_t push, uint64_t replaced = 0) {
+    out_.Put(replaced);
+    out_.Put(std::string_view("cycles"));
+    out_.Put(host);
+    out_.Put(begin_ns);
+    out_.Put(begin_ns + 60);
+    out_.Put(uint64_t{5});
+    out_.Put(uint64_t{2'000'000'000});
+    out_.Put(uint8_t{1});
+    out_.Put(uint8_t{1});
+    out_.Put(1.0);
+    out_.Put(push);
+    out_.Put(uint64_t{1});
+    out_.Put(int64_t{0});
+    out_.Put(std::string_view("names"));
+    out_.Put("packed" + std::to_string(push));
   }
-  static void Head(const std::string& host, uint64_t count, int64_t begin, int64_t end,
-                   int64_t sampled, RowBinaryWriter& out) {
-    Group(host, out);
-    out.Put(count);
-    out.Put(begin);
-    out.Put(end);
-    out.Put(sampled);
-    out.Put(uint64_t{5});
-  }
-  static void Stratum(const std::string& host, int8_t context, double clusters,
-                      RowBinaryWriter& out) {
-    Group(host, out);
-    out.Put(std::string_view("web"));
-    out.Put(uint32_t{3});
-    out.Put(context);
-    out.Put(std::string_view("VMEXIT_CPUID"));
-    out.Put(uint8_t{1});
-    for (const double sum : {1e6, 2.0, 3.0, 5.0, clusters}) out.Put(sum);
-  }
-  // Two hosts, of which the second one has no stratum.
-  static Answers Two() {
-    RowBinaryWriter heads;
-    Head("a", 2, 100, 220, 90, heads);
-    Head("b", 1, 100, 160, 60, heads);
-    RowBinaryWriter strata;
-    Stratum("a", 2, 2, strata);
-    Answers answers(GroupReader::kAnswers);
-    answers[0] = heads.bytes();
-    answers[1] = strata.bytes();
-    return answers;
+  // "host begin push", and "again" for what does not count.
+  static std::vector<std::string> Texts(const std::optional<StoredSlices>& slices) {
+    std::vector<std::string> texts;
+    for (const StoredSlice& each : slices->all()) {
+      EXPECT_EQ(AsText(each.packed), "packed" + std::to_string(each.push));
+      texts.push_back(fmt::format("{} {} {}{}", each.head.host, each.head.begin_ns, each.push,
+                                  each.again ? " again" : ""));
+    }
+    return texts;
   }
 
-  Dictionary dictionary_;
-  Slice slice_;
+  RowBinaryWriter out_;
 };
 
-TEST_F(GroupReaderTest, GivesTheSumsOfEachGroup) {
-  GroupReader groups(Two());
-  ASSERT_TRUE(groups.Next(dictionary_, slice_));
-  EXPECT_EQ(slice_.head.host, "a");
-  EXPECT_EQ(slice_.count, 2);
-  EXPECT_EQ(slice_.gaps_ns, 30);
-  EXPECT_TRUE(slice_.head.traced);
-  ASSERT_EQ(slice_.sums.strata.size(), 1);
-  EXPECT_EQ(dictionary_.vcpus[slice_.sums.strata[0].vcpu], (VcpuKey{"web", 3}));
-  EXPECT_EQ(slice_.sums.strata[0].totals.clusters, 2);
-  EXPECT_TRUE(CheckSlice(slice_, dictionary_).ok());
-  ASSERT_TRUE(groups.Next(dictionary_, slice_));
-  EXPECT_EQ(slice_.head.host, "b");
-  EXPECT_TRUE(slice_.sums.strata.empty());
-  EXPECT_FALSE(groups.Next(dictionary_, slice_));
-  EXPECT_TRUE(groups.ok());
+TEST_F(StoredSlicesTest, AreHostByHostInTheOrderOfTime) {
+  Add("b", 60, 1);
+  Add("a", 120, 2);
+  Add("a", 60, 3);
+  EXPECT_THAT(Texts(StoredSlices::Parse(out_.bytes())), ElementsAre("a 60 3", "a 120 2", "b 60 1"));
 }
 
-TEST_F(GroupReaderTest, RefusesWhatIsNotAnAnswer) {
-  const auto with = [](int8_t context, double clusters) {
-    Answers answers = Two();
-    RowBinaryWriter strata;
-    Stratum("a", context, clusters, strata);
-    answers[1] = strata.bytes();
-    return answers;
-  };
-  Answers cut = Two();
-  cut[1].pop_back();
-  Answers text = Two();
-  text[0] = "Code: 241. Memory limit exceeded";
-  for (const Answers& answers :
-       {with(99, 2), with(-1, 2), with(2, -1), with(2, 1e300), cut, text}) {
-    GroupReader groups(answers);
-    while (groups.Next(dictionary_, slice_)) {
-    }
-    EXPECT_FALSE(groups.ok());
+TEST_F(StoredSlicesTest, LeavesOutWhatOthersStandFor) {
+  Add("a", 60, 1);
+  Add("a", 120, 2);
+  Add("a", 60, 9);
+  Add("a", 60, 9, /*replaced=*/1);
+  Add("a", 60, 9, /*replaced=*/2);
+  EXPECT_THAT(Texts(StoredSlices::Parse(out_.bytes())), ElementsAre("a 60 9"));
+}
+
+TEST_F(StoredSlicesTest, SaysWhichWerePushedTwice) {
+  Add("a", 60, 5);
+  Add("a", 60, 3);
+  Add("b", 60, 4);
+  EXPECT_THAT(Texts(StoredSlices::Parse(out_.bytes())),
+              ElementsAre("a 60 3", "a 60 5 again", "b 60 4"));
+}
+
+TEST_F(StoredSlicesTest, RefusesWhatIsNotAnAnswer) {
+  Add("a", 60, 1);
+  const std::string& good = out_.bytes();
+  for (size_t length = 1; length < good.size(); ++length) {
+    EXPECT_FALSE(StoredSlices::Parse(good.substr(0, length)).has_value()) << length;
   }
+  EXPECT_FALSE(StoredSlices::Parse("Code: 241. Memory limit exceeded").has_value());
 }
 
-TEST_F(GroupReaderTest, RefusesRowsOfNoGroup) {
-  Answers answers = Two();
-  RowBinaryWriter strata;
-  Stratum("c", 2, 2, strata);
-  answers[1] = strata.bytes();
-  GroupReader groups(answers);
-  while (groups.Next(dictionary_, slice_)) {
+// "first-last since until".
+std::vector<std::string> PartTexts(const std::vector<StoredSize>& sizes) {
+  std::vector<std::string> texts;
+  for (const Range& part : PlanReads({.since_ns = 150, .until_ns = 450}, sizes, 100)) {
+    texts.push_back(fmt::format("{}-{} {} {}", part.first_host, part.last_host,
+                                part.selection.since_ns, part.selection.until_ns));
   }
-  EXPECT_FALSE(groups.ok());
+  return texts;
 }
 
-TEST(SumColumnsTest, InsertNamesTheColumnsOfTheTable) {
+TEST(ReadPlanTest, HasPartsOfSomeHostsOrOfSomeTime) {
+  constexpr uint64_t kThird = kPartBytes / 3;
+  EXPECT_THAT(PartTexts({}), ElementsAre());
+  EXPECT_THAT(
+      PartTexts({{"a", 100, kThird}, {"a", 200, kThird}, {"b", 100, kThird}, {"c", 100, kThird}}),
+      ElementsAre("a-b 150 450", "c-c 150 450"));
+  EXPECT_THAT(
+      PartTexts({{"a", 100, kThird},
+                 {"b", 100, kThird},
+                 {"b", 200, kPartBytes},
+                 {"b", 300, kThird},
+                 {"b", 400, kThird},
+                 {"c", 400, kThird}}),
+      ElementsAre("a-a 150 450", "b-b 150 200", "b-b 200 300", "b-b 300 450", "c-c 150 450"));
+}
+
+TEST(ConditionsTest, ChooseByTheOrderKey) {
+  const std::string where =
+      Where({{.hosts = {"it's"}, .since_ns = -5, .until_ns = 9, .event = "e"}, "a\\", "z"});
+  EXPECT_EQ(where,
+            "begin_ns >= 0 AND begin_ns < 9 AND event = 'e' AND host IN ('it\\'s') AND host >= "
+            "'a\\\\' AND host <= 'z'");
+}
+
+TEST(SumTableTest, InsertNamesTheColumnsOfTheTable) {
   const std::string insert = InsertSums();
   const std::string create = CreateSumTable();
   size_t at = insert.find('(') + 1;
   while (at < insert.find(')')) {
     const size_t end = insert.find_first_of(",)", at);
-    EXPECT_THAT(create, HasSubstr(insert.substr(at, end - at) + " ")) << insert;
+    const std::string column = insert.substr(at, end - at);
+    const size_t list = column.find('.');
+    if (list != std::string::npos) {
+      EXPECT_THAT(create, HasSubstr(column.substr(0, list) + " Nested(")) << insert;
+    }
+    EXPECT_THAT(create, HasSubstr(column.substr(list + 1) + " ")) << insert;
     at = end + 2;
   }
 }
