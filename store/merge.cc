@@ -82,12 +82,9 @@ absl::Status Merger::Begin(const Slice& slice, const Dictionary& dictionary) {
   const uint32_t host = hosts_.Intern(head.host);
   scale_ = static_cast<double>(out_.clock.hz) / static_cast<double>(head.clock_hz);
   const double period = head.period * scale_;
-  if (host != host_ || period != period_) {
-    known_places_.clear();
-    strata_of_places_.clear();
-    known_parts_.clear();
-    known_unions_.clear();
-  }
+  if (host != host_ || period != period_) ForgetHost();
+  parts_in_order_.Restart();
+  unions_in_order_.Restart();
   host_ = host;
   period_ = period;
   const auto sampled_ns = static_cast<double>(head.end_ns - head.begin_ns - slice.gaps_ns);
@@ -107,6 +104,16 @@ absl::Status Merger::Begin(const Slice& slice, const Dictionary& dictionary) {
   return absl::OkStatus();
 }
 
+void Merger::ForgetHost() {
+  known_places_.clear();
+  strata_of_places_.clear();
+  known_parts_.clear();
+  known_unions_.clear();
+  parts_in_order_.Clear();
+  unions_in_order_.Clear();
+  last_place_key_ = ~uint64_t{0};
+}
+
 VcpuRef Merger::RefOf(VcpuNumber vcpu) {
   const auto next = static_cast<uint32_t>(refs_.size());
   return refs_.try_emplace({host_, vcpu}, VcpuRef{domain_of_[vcpu.value], {next}}).first->second;
@@ -124,10 +131,14 @@ Context Merger::ContextOf(ContextNumber number) {
 }
 
 uint32_t Merger::PlaceOf(VcpuNumber vcpu, ContextNumber number) {
+  const uint64_t key = Pair(vcpu.value, number.value);
+  if (key == last_place_key_) return last_place_;
   const auto next = static_cast<uint32_t>(strata_of_places_.size());
-  const auto [known, is_new] = known_places_.try_emplace(Pair(vcpu.value, number.value), next);
+  const auto [known, is_new] = known_places_.try_emplace(key, next);
+  const uint32_t place = known->second;
   if (is_new) strata_of_places_.push_back(NewStratumOf(vcpu, number));
-  return known->second;
+  last_place_key_ = key;
+  return last_place_ = place;
 }
 
 uint32_t Merger::NewStratumOf(VcpuNumber vcpu, ContextNumber number) {
@@ -168,9 +179,11 @@ uint32_t Merger::RowOf(VcpuNumber vcpu, const Context& context, const CodeKey& c
 }
 
 uint32_t Merger::PartOf(VcpuNumber vcpu, ContextNumber context, CodeNumber code) {
-  const auto [known, is_new] = known_parts_.try_emplace(Pair(PlaceOf(vcpu, context), code.value));
-  if (is_new) known->second = NewPartOf(vcpu, context, dictionary_->codes[code]);
-  return known->second;
+  return parts_in_order_.NumberOf(Pair(PlaceOf(vcpu, context), code.value), [&](uint64_t key) {
+    const auto [known, is_new] = known_parts_.try_emplace(key);
+    if (is_new) known->second = NewPartOf(vcpu, context, dictionary_->codes[code]);
+    return known->second;
+  });
 }
 
 uint32_t Merger::NewPartOf(VcpuNumber vcpu, ContextNumber context, const CodeKey& code) {
@@ -184,12 +197,14 @@ uint32_t Merger::NewPartOf(VcpuNumber vcpu, ContextNumber context, const CodeKey
 }
 
 uint32_t Merger::UnionOf(VcpuNumber vcpu, CodeNumber code) {
-  const auto [known, is_new] = known_unions_.try_emplace(Pair(vcpu.value, code.value));
-  if (is_new) {
-    known->second =
-        sums_.strata.unions.UnionNumber(RowOf(vcpu, {}, dictionary_->codes[code]), RefOf(vcpu));
-  }
-  return known->second;
+  return unions_in_order_.NumberOf(Pair(vcpu.value, code.value), [&](uint64_t key) {
+    const auto [known, is_new] = known_unions_.try_emplace(key);
+    if (is_new) {
+      known->second =
+          sums_.strata.unions.UnionNumber(RowOf(vcpu, {}, dictionary_->codes[code]), RefOf(vcpu));
+    }
+    return known->second;
+  });
 }
 
 Part& Merger::DomainPartOf(VcpuNumber vcpu, uint32_t stratum) {

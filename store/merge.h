@@ -13,6 +13,7 @@
 #include "base/string_interner.h"
 #include "correlate/profile_sums.h"
 #include "profile/profile_results.h"
+#include "store/same_order.h"
 #include "store/store.h"
 
 namespace xenoscope::store {
@@ -80,6 +81,7 @@ class Merger {
 
   // Sets, in the vCPU's stratum of transitions in the context, the stratum of its guest's time.
   void LinkToGuest(VcpuNumber vcpu, ContextNumber context, uint32_t transition);
+  void ForgetHost();
   void AddStrata(const std::vector<StratumSums>& strata);
   void AddVcpus(const SliceSums& sums);
   void AddParts(const SliceSums& sums);
@@ -106,6 +108,12 @@ class Merger {
   std::vector<uint32_t> strata_of_places_;
   absl::flat_hash_map<uint64_t, uint32_t> known_parts_;
   absl::flat_hash_map<uint64_t, uint32_t> known_unions_;
+  // The same of rows of its slice before.
+  SameOrder<uint64_t> parts_in_order_;
+  SameOrder<uint64_t> unions_in_order_;
+  // The last one of known_places_.
+  uint64_t last_place_key_ = ~uint64_t{0};
+  uint32_t last_place_ = 0;
   // Names.
   StringInterner hosts_;
   StringInterner domains_;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <span>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -195,7 +194,7 @@ absl::Status NamedReader::SetNames(std::string_view text) {
   names_.bytes.assign(text.begin(), text.end());
   names_.all.clear();
   // Both are in order: names of the slice before are met one after the other.
-  std::span<const Name> before = before_.all;
+  auto before = before_.all.begin();
   std::string_view left(names_.bytes.data(), names_.bytes.size());
   while (!left.empty()) {
     const size_t length = left.find(kEndOfName);
@@ -205,36 +204,38 @@ absl::Status NamedReader::SetNames(std::string_view text) {
     }
     const std::string_view name = left.substr(0, length);
     left.remove_prefix(length + 1);
-    while (!before.empty() && before.front().text < name) before = before.subspan(1);
-    const bool known = !before.empty() && before.front().text == name;
-    names_.all.push_back({name, known ? before.front().number : NumberOf(name)});
+    int order = 1;  // of the name and that of the slice before
+    while (before != before_.all.end() && (order = name.compare(before->text)) > 0) ++before;
+    names_.all.push_back({name, order == 0 ? before->number : NumberOf(name)});
   }
   return absl::OkStatus();
 }
 
 template <typename Number, typename Make>
-absl::Status NamedReader::ReadKeys(PlaneReader& in, size_t names, size_t columns,
-                                   Numbers<Number>& numbers, Make make) {
+absl::Status NamedReader::ReadKeys(PlaneReader& in, size_t names, size_t columns, Numbers& numbers,
+                                   Make make) {
   uint32_t count = 0;
   bool good = in.Number(count) && count <= kMostKeys;
   for (size_t i = 0; good && i < columns; ++i) good = in.Differences(count, columns_.at(i));
   std::vector<Number>& known = Known<Number>();
   known.resize(1);
+  numbers.in_order.Restart();
   for (uint32_t row = 0; good && row < count; ++row) {
-    Key key{};
+    std::array<uint32_t, 3> key{};
     for (size_t i = 0; i < columns; ++i) key.at(i) = columns_.at(i)[row];
     for (size_t i = 0; good && i < names; ++i) {
       good = key.at(i) - 1 < names_.all.size();  // 0 is beyond the end
       if (good) key.at(i) = names_.all[key.at(i) - 1].number;
     }
-    const auto found = numbers.find(key);
-    if (found != numbers.end()) {
-      known.push_back(found->second);
-      continue;
-    }
-    const std::optional<Number> made = good ? make(key) : std::nullopt;
-    good = made.has_value();
-    if (good) known.push_back(numbers[key] = *made);
+    if (!good) break;
+    const uint32_t number =
+        numbers.in_order.NumberOf({key[0], key[1], key[2]}, [&](const Key& each) {
+          const auto [found, is_new] = numbers.all.try_emplace(each, kUnknown);
+          if (is_new) found->second = make(each).value_or(Number{kUnknown}).value;
+          return found->second;
+        });
+    good = number != kUnknown;
+    known.push_back({number});
   }
   if (good) return absl::OkStatus();
   return InvalidError("the store is damaged: the keys of a slice are not as they must be");
@@ -244,18 +245,18 @@ absl::Status NamedReader::ReadAllKeys(PlaneReader& in) {
   constexpr auto kLastKind = static_cast<uint32_t>(correlate::ContextKind::kUnsampledSwitch);
   constexpr auto kLastMode = static_cast<uint32_t>(Mode::kXen);
   XENOSCOPE_RETURN_IF_ERROR(
-      ReadKeys(in, 1, 2, vcpus_, [&](const Key& key) -> std::optional<VcpuNumber> {
-        return dictionary_.vcpus.Intern({TextOf(key[0]), key[1]});
+      ReadKeys<VcpuNumber>(in, 1, 2, vcpus_, [&](const Key& key) -> std::optional<VcpuNumber> {
+        return dictionary_.vcpus.Intern({TextOf(key.a), key.b});
       }));
-  XENOSCOPE_RETURN_IF_ERROR(
-      ReadKeys(in, 1, 3, contexts_, [&](const Key& key) -> std::optional<ContextNumber> {
-        if (key[1] > kLastKind || key[2] > 1) return std::nullopt;
+  XENOSCOPE_RETURN_IF_ERROR(ReadKeys<ContextNumber>(
+      in, 1, 3, contexts_, [&](const Key& key) -> std::optional<ContextNumber> {
+        if (key.b > kLastKind || key.c > 1) return std::nullopt;
         return dictionary_.contexts.Intern(
-            {static_cast<correlate::ContextKind>(key[1]), TextOf(key[0]), key[2] != 0});
+            {static_cast<correlate::ContextKind>(key.b), TextOf(key.a), key.c != 0});
       }));
-  return ReadKeys(in, 2, 3, codes_, [&](const Key& key) -> std::optional<CodeNumber> {
-    if (key[2] > kLastMode) return std::nullopt;
-    return dictionary_.codes.Intern({static_cast<Mode>(key[2]), TextOf(key[0]), TextOf(key[1])});
+  return ReadKeys<CodeNumber>(in, 2, 3, codes_, [&](const Key& key) -> std::optional<CodeNumber> {
+    if (key.c > kLastMode) return std::nullopt;
+    return dictionary_.codes.Intern({static_cast<Mode>(key.c), TextOf(key.a), TextOf(key.b)});
   });
 }
 

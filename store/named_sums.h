@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -16,6 +17,7 @@
 #include "base/bytes.h"
 #include "base/string_interner.h"
 #include "store/packed_sums.h"
+#include "store/same_order.h"
 #include "store/slice.h"
 #include "store/store.h"
 
@@ -50,10 +52,23 @@ class NamedReader final : public KeyReader {
   absl::Status Read(EntryId id, std::string& name) override;
 
  private:
-  // A key: numbers of its names in all_names_, and what else it has.
-  using Key = std::array<uint32_t, 3>;
-  template <typename Number>
-  using Numbers = absl::flat_hash_map<Key, Number>;
+  // A key: numbers of its names in all_names_, then what else it has.
+  struct Key {
+    uint32_t a = 0;
+    uint32_t b = 0;
+    uint32_t c = 0;
+
+    bool operator==(const Key&) const = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const Key& key) {
+      return H::combine(std::move(h), key.a, key.b, key.c);
+    }
+  };
+  // The keys of all slices by their numbers in the dictionary; kUnknown: not as it must be.
+  struct Numbers {
+    absl::flat_hash_map<Key, uint32_t> all;
+    SameOrder<Key> in_order;
+  };
   struct Name {
     std::string_view text;
     uint32_t number = 0;  // in all_names_
@@ -74,18 +89,17 @@ class NamedReader final : public KeyReader {
   // Reads a table of keys, which have so many names and other columns, into Known. `make` makes a
   // key that is new; it returns nothing where it is not as it must be.
   template <typename Number, typename Make>
-  absl::Status ReadKeys(PlaneReader& in, size_t names, size_t columns, Numbers<Number>& numbers,
-                        Make make);
+  absl::Status ReadKeys(PlaneReader& in, size_t names, size_t columns, Numbers& numbers, Make make);
   absl::Status ReadAllKeys(PlaneReader& in);
   const std::string& TextOf(uint32_t number) const { return all_names_.all()[number]; }
 
   Dictionary& dictionary_;
   Names names_;
-  Names before_;  // those of the slice before, whose memory is used again
+  Names before_;  // those of the slice before
   StringInterner all_names_;
-  Numbers<VcpuNumber> vcpus_;
-  Numbers<ContextNumber> contexts_;
-  Numbers<CodeNumber> codes_;
+  Numbers vcpus_;
+  Numbers contexts_;
+  Numbers codes_;
   std::array<std::vector<uint32_t>, 3> columns_;
   Unpacker unpacker_;
   PlaneReader planes_;
