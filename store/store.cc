@@ -105,10 +105,12 @@ absl::Status Store::PutFunctions(const std::string& build_id,
 }
 
 absl::Status Store::Read(const Selection& selection, const SliceVisitor& visit) {
-  return ReadUnchecked(selection, [&](const Slice& slice, const Dictionary& dictionary) {
-    const absl::Status status = CheckSlice(slice, dictionary);
-    return status.ok() ? visit(slice, dictionary) : status;
-  });
+  return ReadAhead().Run(
+      [&](const ReadAhead::Sink& sink) { return ReadUnchecked(selection, sink); },
+      [&](const Slice& slice, const Dictionary& dictionary) {
+        const absl::Status status = CheckSlice(slice, dictionary);
+        return status.ok() ? visit(slice, dictionary) : status;
+      });
 }
 
 absl::Status CheckStoreUrl(std::string_view url) {

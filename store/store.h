@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "store/late_names.h"
+#include "store/read_ahead.h"
 #include "store/slice.h"
 
 namespace xenoscope::store {
@@ -87,7 +88,8 @@ class Store {
  private:
   // As above, of what is checked by this class.
   virtual absl::StatusOr<bool> PushChecked(const Slice& slice, const Dictionary& dictionary) = 0;
-  virtual absl::Status ReadUnchecked(const Selection& selection, const SliceVisitor& visit) = 0;
+  // Runs on a thread of its own, while slices before are visited and Functions is called.
+  virtual absl::Status ReadUnchecked(const Selection& selection, const ReadAhead::Sink& sink) = 0;
   virtual absl::Status PutChecked(const std::string& build_id,
                                   const std::vector<ImageFunction>& functions) = 0;
 };

@@ -115,7 +115,8 @@ absl::StatusOr<bool> ClickHouseStore::PushChecked(const Slice& slice,
   return true;
 }
 
-absl::Status ClickHouseStore::ReadUnchecked(const Selection& selection, const SliceVisitor& visit) {
+absl::Status ClickHouseStore::ReadUnchecked(const Selection& selection,
+                                            const ReadAhead::Sink& sink) {
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<StoredSize> sizes, DailySizes(client_, selection));
   Dictionary dictionary;
   NamedReader reader(dictionary);
@@ -128,7 +129,7 @@ absl::Status ClickHouseStore::ReadUnchecked(const Selection& selection, const Sl
       slice.gaps_ns = stored.gaps_ns;
       XENOSCOPE_RETURN_IF_ERROR(
           reader.Read(stored.names, stored.packed, selection.wanted, slice.sums));
-      XENOSCOPE_RETURN_IF_ERROR(visit(slice, dictionary));
+      XENOSCOPE_RETURN_IF_ERROR(sink(slice, dictionary));
     }
     return absl::OkStatus();
   };

@@ -351,7 +351,7 @@ absl::StatusOr<std::vector<ImageFunction>> SqliteStore::Functions(const std::str
   }
 }
 
-absl::Status SqliteStore::ReadUnchecked(const Selection& selection, const SliceVisitor& visit) {
+absl::Status SqliteStore::ReadUnchecked(const Selection& selection, const ReadAhead::Sink& sink) {
   XENOSCOPE_ASSIGN_OR_RETURN(std::vector<StoredHead> heads, StoredHeads(selection));
   std::ranges::stable_sort(
       heads, {}, [](const StoredHead& each) -> const std::string& { return each.head.host; });
@@ -364,7 +364,7 @@ absl::Status SqliteStore::ReadUnchecked(const Selection& selection, const SliceV
     slice.count = stored.count;
     slice.gaps_ns = stored.gaps_ns;
     XENOSCOPE_RETURN_IF_ERROR(sums.Read(stored.id, keys, selection.wanted, slice.sums));
-    XENOSCOPE_RETURN_IF_ERROR(visit(slice, dictionary));
+    XENOSCOPE_RETURN_IF_ERROR(sink(slice, dictionary));
   }
   return absl::OkStatus();
 }

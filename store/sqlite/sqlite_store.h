@@ -34,7 +34,7 @@ class SqliteStore final : public Store {
   };
 
   absl::StatusOr<bool> PushChecked(const Slice& slice, const Dictionary& dictionary) override;
-  absl::Status ReadUnchecked(const Selection& selection, const SliceVisitor& visit) override;
+  absl::Status ReadUnchecked(const Selection& selection, const ReadAhead::Sink& sink) override;
   absl::Status PutChecked(const std::string& build_id,
                           const std::vector<ImageFunction>& functions) override;
 
