@@ -37,19 +37,23 @@ struct Options {
   uint32_t hosts = 1;
   uint32_t first_minute = 0;
   uint32_t minutes = 60;
+  uint32_t length = 1;  // of a slice, in minutes
 };
 
-// Draws slices of a minute.
+// Draws slices of so many minutes.
 class Drawer {
  public:
-  Drawer(Slice like, Dictionary dictionary, uint64_t seed)
-      : like_(std::move(like)), dictionary_(std::move(dictionary)), random_(seed) {
+  Drawer(Slice like, Dictionary dictionary, uint32_t minutes, uint64_t seed)
+      : like_(std::move(like)),
+        dictionary_(std::move(dictionary)),
+        length_ns_(minutes * kMinuteNs),
+        random_(seed) {
     std::map<CodeNumber, double> samples;
     for (const PartSums& part : like_.sums.parts) samples[part.code] += part.sums.x;
     for (const auto& [code, x] : samples) {
       if (x <= 1) rare_.push_back(code);
     }
-    factor_ = static_cast<double>(kMinuteNs) /
+    factor_ = static_cast<double>(length_ns_) /
               static_cast<double>(like_.head.end_ns - like_.head.begin_ns);
   }
 
@@ -59,7 +63,7 @@ class Drawer {
     slice.head = like_.head;
     slice.head.host = fmt::format("host{:04}", host);
     slice.head.begin_ns = kBeginNs + minute * kMinuteNs;
-    slice.head.end_ns = slice.head.begin_ns + kMinuteNs;
+    slice.head.end_ns = slice.head.begin_ns + length_ns_;
     slice.sums = like_.sums;
     DrawParts(slice.sums);
     DrawStrata(slice.sums);
@@ -169,6 +173,7 @@ class Drawer {
 
   Slice like_;
   Dictionary dictionary_;
+  int64_t length_ns_;
   std::vector<CodeNumber> rare_;
   std::mt19937_64 random_;
   double factor_ = 1;
@@ -193,7 +198,7 @@ absl::StatusOr<Drawer> Open(const Options& options) {
     dictionary = keys;
     return absl::OkStatus();
   }));
-  return Drawer(std::move(like), std::move(dictionary), options.first_host);
+  return Drawer(std::move(like), std::move(dictionary), options.length, options.first_host);
 }
 
 absl::Status Fill(const Options& options) {
@@ -203,7 +208,7 @@ absl::Status Fill(const Options& options) {
   size_t slices = 0;
   size_t rows = 0;
   std::chrono::duration<double> pushing{};
-  for (uint32_t minute = 0; minute < options.minutes; ++minute) {
+  for (uint32_t minute = 0; minute < options.minutes; minute += options.length) {
     for (uint32_t host = 0; host < options.hosts; ++host) {
       const Slice slice = drawer.Draw(options.first_host + host, options.first_minute + minute);
       const auto begin = std::chrono::steady_clock::now();
@@ -228,7 +233,8 @@ int main(int argc, char** argv) try {
   app.add_option("--first-host", options.first_host, "Number of the first host");
   app.add_option("--hosts", options.hosts, "Number of hosts");
   app.add_option("--first-minute", options.first_minute, "Minute of the first slice");
-  app.add_option("--minutes", options.minutes, "Slices of each host");
+  app.add_option("--minutes", options.minutes, "Time of each host");
+  app.add_option("--length", options.length, "Minutes of a slice")->check(CLI::Range(1, 1440));
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = Fill(options);
   if (status.ok()) return EXIT_SUCCESS;
