@@ -1,8 +1,7 @@
 // A slice as bytes by itself: what a guest's agent is sent (record --share).
 //
-// A zstd frame of, little-endian: "XSSL", u32 version; the head; the keys of vCPUs, contexts and
-// code; and the rows of each table of store/tables.h: a u32 count, then each row's fields. A text
-// is a u16 length and so many bytes.
+// In ClickHouse's RowBinary (store/clickhouse/row_binary.h): "XSSL" and a version, 32 bits each;
+// the head; the names and the sums of store/named_sums.h, as two texts.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +13,11 @@
 
 namespace xenoscope::store {
 
-// The most bytes of a slice, compressed and not.
+// The most bytes of a slice.
 inline constexpr size_t kMaxSliceBytes = size_t{4} << 20;
-inline constexpr size_t kMaxPlainSliceBytes = size_t{16} << 20;
 
-// Returns the slice as bytes. Errors (ResourceExhausted): they are too many. O(rows).
+// Returns the slice as bytes. Errors: ResourceExhausted: they are too many; those of PackNamed.
+// O(rows log(rows)).
 [[nodiscard]] absl::StatusOr<std::vector<std::byte>> ToBytes(const KeyedSlice& slice);
 
 // Returns the slice, which is as CheckSlice wants it, with names as BoundedName makes them. The

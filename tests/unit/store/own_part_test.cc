@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -131,13 +132,17 @@ KeyedSlice TakePart(const KeyedSlice& whole) {
   return TakeOwnPart(whole.slice, whole.dictionary, kOwner);
 }
 
-// What would be sent, without its compression.
+// What is sent, without the compression of its numbers, which are the end of it.
 std::string PlainBytes(const KeyedSlice& slice) {
+  constexpr std::string_view kZstdMagic = "\x28\xb5\x2f\xfd";  // RFC 8878
   const auto bytes = ToBytes(slice);
   EXPECT_TRUE(bytes.ok()) << bytes.status();
-  std::string plain(ZSTD_getFrameContentSize(bytes->data(), bytes->size()), '\0');
-  ZSTD_decompress(plain.data(), plain.size(), bytes->data(), bytes->size());
-  return plain;
+  const std::string_view text = AsText(*bytes);
+  const std::string_view numbers = text.substr(text.find(kZstdMagic));
+  std::string plain(ZSTD_getFrameContentSize(numbers.data(), numbers.size()), '\0');
+  EXPECT_EQ(ZSTD_decompress(plain.data(), plain.size(), numbers.data(), numbers.size()),
+            plain.size());
+  return std::string(text.substr(0, text.size() - numbers.size())) + plain;
 }
 
 // The domain's rows of a table as texts, with the names that its owner sees.
