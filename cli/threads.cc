@@ -300,84 +300,50 @@ void AddThreads(Command program, CommandAction& run) {
   command.AddOption("--by", options->by, "What a row is: thread, process, container or domain")
       .OneOf({"thread", "process", "container", "domain"})
       .ShowDefault();
-  command.AddFlag("--culprits", options->culprits,
-                  "Instead of all states, show who ran while threads waited: for a pCPU (by Xen's "
-                  "scheduler) or for a vCPU (by their kernel's)");
+  // Each view excludes those that were added before.
+  std::vector<std::string> views;
+  const auto exclude_views = [&views](Option option) {
+    for (const std::string& view : views) option.Excludes(view);
+  };
+  const auto add_view = [&](const std::string& name, bool& flag, const std::string& about) {
+    exclude_views(command.AddFlag(name, flag, about));
+    views.push_back(name);
+  };
+  add_view("--culprits", options->culprits,
+           "Instead of all states, show who ran while threads waited: for a pCPU (by Xen's "
+           "scheduler) or for a vCPU (by their kernel's)");
   command.AddFlag("--functions", options->functions,
                   "With --culprits: the function in which each culprit was most, by the samples of "
                   "the recording, while the thread's domain waited for it, and its share of them");
-  command
-      .AddFlag("--exits", options->exits,
-               "Instead of all states, show what Xen did for threads: VM exits by reason and "
-               "subreason, with their time (HVM, PVH); a PV guest's hypercalls and traps, of which "
-               "the trace has no end, with their number")
-      .Excludes("--culprits");
-  command
-      .AddFlag("--syscalls", options->syscalls,
-               "Instead of all states, show system calls: how many, how long, and what threads did "
-               "meanwhile; of a recording with --guest-events raw_syscalls")
-      .Excludes("--culprits")
-      .Excludes("--exits");
-  command
-      .AddFlag("--irqs", options->irqs,
-               "Instead of threads, show the handlers of kernels' interrupts: how often they ran, "
-               "how long, and how long Xen kept their vCPU meanwhile")
-      .Excludes("--culprits")
-      .Excludes("--exits")
-      .Excludes("--syscalls");
-  command
-      .AddFlag("--proc-stat", options->proc_stat,
-               "Instead of threads, show what kernels say that their vCPUs did (/proc/stat: busy, "
-               "steal, idle), beside what was true by Xen's trace (ran, waited, blocked); --by "
-               "domain: sums")
-      .Excludes("--culprits")
-      .Excludes("--exits")
-      .Excludes("--syscalls")
-      .Excludes("--irqs");
-  command
-      .AddFlag("--locks", options->locks,
-               "Instead of all states, show waits for locks of kernels: how many, how long, what "
-               "threads did meanwhile, and how long another thread's vCPU waited for a pCPU; of a "
-               "recording with --guest-events lock")
-      .Excludes("--culprits")
-      .Excludes("--exits")
-      .Excludes("--syscalls")
-      .Excludes("--irqs")
-      .Excludes("--proc-stat");
-  command
-      .AddFlag(
-          "--calls", options->calls.calls,
-          "Instead of all states, show the functions of kernels that threads called most, with "
-          "their time; of a recording with --guest-functions")
-      .Excludes("--culprits")
-      .Excludes("--exits")
-      .Excludes("--syscalls")
-      .Excludes("--irqs")
-      .Excludes("--locks")
-      .Excludes("--proc-stat");
-  command
-      .AddFlag("--call-tree", options->calls.call_tree,
-               "Instead of all states, show which function of kernels called which, as a tree")
-      .Excludes("--culprits")
-      .Excludes("--exits")
-      .Excludes("--syscalls")
-      .Excludes("--irqs")
-      .Excludes("--locks")
-      .Excludes("--proc-stat")
-      .Excludes("--calls");
-  command
-      .AddOption("--path", options->path,
-                 "Instead of all threads, show on what one waited: its critical path. While it "
-                 "sleeps, the path is that of the thread that woke it, also in another domain")
-      .ValueName("DOMAIN/TID")
-      .Excludes("--culprits")
-      .Excludes("--exits")
-      .Excludes("--syscalls")
-      .Excludes("--irqs")
-      .Excludes("--locks")
-      .Excludes("--proc-stat")
-      .Excludes("--calls")
-      .Excludes("--call-tree");
+  add_view("--exits", options->exits,
+           "Instead of all states, show what Xen did for threads: VM exits by reason and "
+           "subreason, with their time (HVM, PVH); a PV guest's hypercalls and traps, of which "
+           "the trace has no end, with their number");
+  add_view("--syscalls", options->syscalls,
+           "Instead of all states, show system calls: how many, how long, and what threads did "
+           "meanwhile; of a recording with --guest-events raw_syscalls");
+  add_view("--irqs", options->irqs,
+           "Instead of threads, show the handlers of kernels' interrupts: how often they ran, "
+           "how long, and how long Xen kept their vCPU meanwhile");
+  add_view("--proc-stat", options->proc_stat,
+           "Instead of threads, show what kernels say that their vCPUs did (/proc/stat: busy, "
+           "steal, idle), beside what was true by Xen's trace (ran, waited, blocked); --by "
+           "domain: sums");
+  add_view("--locks", options->locks,
+           "Instead of all states, show waits for locks of kernels: how many, how long, what "
+           "threads did meanwhile, and how long another thread's vCPU waited for a pCPU; of a "
+           "recording with --guest-events lock");
+  add_view("--calls", options->calls.calls,
+           "Instead of all states, show the functions of kernels that threads called most, with "
+           "their time; of a recording with --guest-functions");
+  add_view("--call-tree", options->calls.call_tree,
+           "Instead of all states, show which function of kernels called which, as a tree");
+  exclude_views(
+      command
+          .AddOption("--path", options->path,
+                     "Instead of all threads, show on what one waited: its critical path. While it "
+                     "sleeps, the path is that of the thread that woke it, also in another domain")
+          .ValueName("DOMAIN/TID"));
   command.AddWordOption(
       "--from",
       [options](const std::string& text) { options->from = ParseInstant("--from", text); },
