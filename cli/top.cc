@@ -85,7 +85,6 @@ constexpr std::array<std::string_view, 4> kThreadGroupings = {
 constexpr std::chrono::milliseconds kThreadsLag(2500);
 constexpr double kWindow = 5;         // seconds of a recording
 constexpr double kStoreWindow = 300;  // of a store, whose slices may be a minute long
-constexpr double kNsOfSecond = 1e9;
 constexpr std::string_view kKeys = " q quit   d next domain   g next grouping   space pause";
 
 // Whether the columns, which can be parsed, are of threads.
@@ -350,8 +349,9 @@ absl::Status Top(const TopOptions& options, Command command) {
   const sampler::EndSignals signals;
   if (!options.store.url.empty()) {
     const double window = options.window.value_or(kStoreWindow);
-    TopOfStoreOptions of_store{options.store, static_cast<int64_t>(window * kNsOfSecond),
-                               options.by, options.domain};
+    const auto window_ns =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(window));
+    TopOfStoreOptions of_store{options.store, window_ns.count(), options.by, options.domain};
     of_store.store.selection.event = options.event;
     TopOfStore view(std::move(of_store));
     Confine(command);
