@@ -16,11 +16,11 @@
 #include "cli/domain_names.h"
 #include "cli/kernel_traces.h"
 #include "cli/output.h"
+#include "cli/phase_views.h"
 #include "cli/profile_source.h"
 #include "cli/symbol_options.h"
 #include "cli/trace_options.h"
 #include "guests/boot/boot.h"
-#include "guests/boot/boot_switches.h"
 #include "guests/threads/follow_threads.h"
 #include "guests/threads/thread_states.h"
 #include "profile/trace_input.h"
@@ -48,7 +48,7 @@ struct BootCommandOptions {
 };
 
 // Says on stderr what of the boot is missing.
-void WarnOf(const guests::Boot& boot, const guests::KernelClock& clock, const std::string& name) {
+void WarnOf(const guests::Boot& boot, const BootTrace& trace, const std::string& name) {
   const guests::BootPhases& kernel = boot.kernel;
   if (!boot.begins_in_trace) {
     fmt::print(stderr, "xenoscope: {} ran when the trace began: what it did before is not known\n",
@@ -62,35 +62,18 @@ void WarnOf(const guests::Boot& boot, const guests::KernelClock& clock, const st
                kernel.function_events.events > 0 ? ", or trace fewer functions" : "");
   }
   WarnOfDamage(name, kernel.faults);
-  WarnOfClock(name, clock);
-}
-
-// Returns the functions of each phase, by samples.
-absl::StatusOr<report::Table> Functions(const guests::Boot& boot, DomainId domain,
-                                        const BootCommandOptions& options,
-                                        const report::BootOptions& shown) {
-  using correlate::Dimension;
-  XENOSCOPE_ASSIGN_OR_RETURN(const ProfileSource source, ProfileSource::Open(options.profile));
-  guests::BootSwitches phases(domain, boot);
-  report::ProfileReport out;
-  XENOSCOPE_RETURN_IF_ERROR(source.Profile(
-      options.profile,
-      {.by = {Dimension::kDomain, Dimension::kThread, Dimension::kMode, Dimension::kFunction}}, out,
-      /*observers=*/{}, &phases));
-  if (!out.is_time) {
-    return InvalidError("{} does not count time: choose another event with --event", out.event);
-  }
-  return report::BootFunctionsTable(boot, out, domain, shown);
+  WarnOfClock(name, trace.clock);
 }
 
 nlohmann::ordered_json Json(const guests::Boot& boot, const BootTrace& trace,
-                            const std::string& name, const report::BootOptions& shown) {
+                            const std::string& name, const report::PhaseOptions& shown) {
   nlohmann::ordered_json json;
   const guests::KernelClock& clock = trace.clock;
   json["domain"] = {{"id", clock.domain.value}, {"name", name}};
-  json["begin_tsc"] = boot.parts.front().when.begin.value;
-  json["end_tsc"] = boot.parts.back().when.end.value;
-  json["boot_s"] = shown.clock.Seconds(boot.parts.back().when.end - boot.parts.front().when.begin);
+  json["begin_tsc"] = boot.phases.front().when.begin.value;
+  json["end_tsc"] = boot.phases.back().when.end.value;
+  json["boot_s"] =
+      shown.clock.Seconds(boot.phases.back().when.end - boot.phases.front().when.begin);
   json["trace_bytes"] = trace.bytes();
   json["clock"] = {{"offset", clock.epochs.front().offset},
                    {"width", WidthOf(clock)},
@@ -102,7 +85,7 @@ nlohmann::ordered_json Json(const guests::Boot& boot, const BootTrace& trace,
   json["initcalls_left_out"] = boot.kernel.initcalls_left_out;
   json["phases"] = report::ToJson(report::BootPhasesTable(boot, shown));
   json["initcalls"] = report::ToJson(report::BootInitcallsTable(boot, shown));
-  json["exits"] = report::ToJson(report::BootExitsTable(boot, shown));
+  json["exits"] = report::ToJson(report::PhaseExitsTable(boot.phases, shown));
   return json;
 }
 
@@ -115,11 +98,11 @@ std::string FunctionLine(const guests::FunctionEvents& events) {
 }
 
 std::string Text(const guests::Boot& boot, const BootTrace& trace, const std::string& name,
-                 const std::string& by, const report::BootOptions& shown) {
+                 const std::string& by, const report::PhaseOptions& shown) {
   const report::TextStyle style = report::StdoutStyle();
-  if (by == "exit") return report::ToText(report::BootExitsTable(boot, shown), style);
+  if (by == "exit") return report::ToText(report::PhaseExitsTable(boot.phases, shown), style);
   if (by == "initcall") return report::ToText(report::BootInitcallsTable(boot, shown), style);
-  const TscRange all{boot.parts.front().when.begin, boot.parts.back().when.end};
+  const TscRange all{boot.phases.front().when.begin, boot.phases.back().when.end};
   const auto seconds = [&shown](Cycles cycles) {
     return report::CellText(shown.clock.Seconds(cycles), report::ColumnUnit::kSeconds);
   };
@@ -181,24 +164,25 @@ absl::Status ShowBoot(const BootCommandOptions& options) {
   if (!phases.ok()) return InContext(phases.status(), name);
   XENOSCOPE_ASSIGN_OR_RETURN(const guests::Boot boot,
                              guests::FollowBoot(domain, *std::move(phases), input.trace));
-  WarnOf(boot, trace.clock, name);
+  WarnOf(boot, trace, name);
   const bool text = options.format == "text";
   const Clock clock = input.clock.value_or(recording.clock());
   if (options.calls.Wanted()) return ShowBootCalls(boot, trace, options, input, name, clock);
-  const report::BootOptions shown{
+  const report::PhaseOptions shown{
       .clock = clock,
       .vendor = profile::CompleteDialect(input.dialect, input.trace).vendor,
       .text = text,
       .limit = text ? options.limit : 0};
   if (options.by == "function") {
-    XENOSCOPE_ASSIGN_OR_RETURN(const report::Table table, Functions(boot, domain, options, shown));
-    if (text) return WriteStdout(report::ToText(table, report::StdoutStyle()));
-    if (options.format == "csv") return WriteStdout(report::ToCsv(table));
-    return WriteStdout(report::Dump(report::ToJson(table)));
+    XENOSCOPE_ASSIGN_OR_RETURN(const report::Table table,
+                               PhaseFunctions(boot.phases, guests::SwitchesOf(domain, boot), domain,
+                                              options.profile, shown));
+    return ShowTable(table, options.format);
   }
   if (options.format == "json") return WriteStdout(report::Dump(Json(boot, trace, name, shown)));
   if (text) return WriteStdout(Text(boot, trace, name, options.by, shown));
-  if (options.by == "exit") return WriteStdout(report::ToCsv(report::BootExitsTable(boot, shown)));
+  if (options.by == "exit")
+    return WriteStdout(report::ToCsv(report::PhaseExitsTable(boot.phases, shown)));
   return WriteStdout(report::ToCsv(options.by == "initcall"
                                        ? report::BootInitcallsTable(boot, shown)
                                        : report::BootPhasesTable(boot, shown)));

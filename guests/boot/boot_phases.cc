@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "guests/ftrace/events_in_order.h"
+#include "guests/ftrace/program_name.h"
 
 namespace xenoscope::guests {
 namespace {
@@ -162,10 +164,7 @@ class Finder {
       BeginPhase(kUserSpace, at, /*is_level=*/false);
       user_space_ = true;
     }
-    if (until_.empty()) return true;
-    const bool reached =
-        event.name == until_ || event.name.substr(event.name.rfind('/') + 1) == until_;
-    return !reached;
+    return until_.empty() || !IsProgram(event.name, until_);
   }
 
   std::span<const Initcall> initcalls_;
@@ -183,37 +182,12 @@ class Finder {
 absl::StatusOr<BootPhases> FindBootPhases(const KernelTrace& trace, const EventClock& clock,
                                           std::span<const Initcall> initcalls,
                                           std::string_view until) {
-  std::vector<CpuCursor> cursors;
-  cursors.reserve(trace.cpus());
-  for (size_t cpu = 0; cpu < trace.cpus(); ++cpu) cursors.emplace_back(trace, cpu, clock);
-  const auto is_later = [](const CpuCursor* a, const CpuCursor* b) {
-    if (a->at() != b->at()) return a->at() > b->at();
-    return a->cpu() > b->cpu();
-  };
-  std::vector<CpuCursor*> heap;
-  heap.reserve(cursors.size());
-  for (CpuCursor& cursor : cursors) {
-    if (cursor.Next()) heap.push_back(&cursor);
-  }
-  std::ranges::make_heap(heap, is_later);
   Finder finder(initcalls, until);
-  bool goes_on = true;
-  while (goes_on && !heap.empty()) {
-    std::ranges::pop_heap(heap, is_later);
-    CpuCursor& cursor = *heap.back();
-    goes_on = finder.Take(cursor);
-    if (cursor.Next()) {
-      std::ranges::push_heap(heap, is_later);
-    } else {
-      heap.pop_back();
-    }
-  }
-  XENOSCOPE_ASSIGN_OR_RETURN(BootPhases boot, finder.Finish(/*reached=*/!goes_on));
-  for (const CpuCursor& cursor : cursors) {
-    boot.faults.damaged_bytes += cursor.faults().damaged_bytes;
-    boot.faults.malformed += cursor.faults().malformed;
-    boot.faults.disordered += cursor.faults().disordered;
-  }
+  KernelTraceFaults faults;
+  const bool took_all = TakeEventsInOrder(
+      trace, clock, faults, [&finder](const CpuCursor& cursor) { return finder.Take(cursor); });
+  XENOSCOPE_ASSIGN_OR_RETURN(BootPhases boot, finder.Finish(/*reached=*/!took_all));
+  boot.faults = faults;
   return boot;
 }
 

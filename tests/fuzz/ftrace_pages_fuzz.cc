@@ -131,10 +131,10 @@ void CheckBoot(const guests::KernelTrace& kernel) {
   if (!phases.ok()) return;
   const auto boot = guests::FollowBoot(kGuest, *std::move(phases), Xen());
   if (!boot.ok()) std::abort();
-  xenoscope::Tsc end = boot->parts.front().when.begin;
-  for (const guests::BootPart& part : boot->parts) {
-    if (part.when.begin != end || part.when.end < end) std::abort();
-    end = part.when.end;
+  xenoscope::Tsc end = boot->phases.front().when.begin;
+  for (const guests::Phase& phase : boot->phases) {
+    if (phase.when.begin != end || phase.when.end < end) std::abort();
+    end = phase.when.end;
   }
   for (size_t i = 0; i < boot->initcall_times.size(); ++i) {
     const guests::BootInitcall& initcall = boot->kernel.initcalls[i];

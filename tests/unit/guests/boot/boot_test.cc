@@ -4,10 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "tests/unit/guests/boot/boot_pages.h"
+#include "tests/unit/guests/phases/phase_line.h"
 #include "tests/unit/guests/recorded_kernel.h"
 #include "tests/unit/trace/exit_reasons.h"
 #include "tests/unit/trace/trace_builder.h"
@@ -39,14 +41,6 @@ trace::TraceBuilder Xen() {
   return xen;
 }
 
-// "core 2000-2400: guest 300 Xen 100 stolen 0 blocked 0 lost 0 untraced 0".
-std::string Line(const BootPart& part) {
-  const auto& states = part.times.states;
-  return fmt::format("{} {}-{}: guest {} Xen {} stolen {} blocked {} lost {} untraced {}",
-                     part.name, part.when.begin.value, part.when.end.value, states[0], states[1],
-                     states[2], states[3], states[4], states[5]);
-}
-
 class BootTest : public testing::Test {
  protected:
   BootTest() {
@@ -72,10 +66,10 @@ class BootTest : public testing::Test {
   RecordedKernel kernel_{kD1};
 };
 
-TEST_F(BootTest, EveryCycleIsInOnePartAndState) {
+TEST_F(BootTest, EveryCycleIsInOnePhaseAndState) {
   const Boot boot = Follow();
   std::vector<std::string> lines;
-  for (const BootPart& part : boot.parts) lines.push_back(Line(part));
+  for (const Phase& phase : boot.phases) lines.push_back(PhaseLine(phase));
   EXPECT_THAT(
       lines,
       ElementsAre("build 500-1000: guest 0 Xen 0 stolen 200 blocked 0 lost 0 untraced 300",
@@ -89,7 +83,7 @@ TEST_F(BootTest, EveryCycleIsInOnePartAndState) {
 
 TEST_F(BootTest, XenIsByReason) {
   const Boot boot = Follow();
-  const std::vector<BootExit>& core = boot.parts[2].times.exits;
+  const std::vector<PhaseExit>& core = boot.phases[2].times.exits;
   ASSERT_EQ(core.size(), 2);
   EXPECT_EQ(core[0].reason, trace::kVmexitCpuid);
   EXPECT_EQ(core[1].reason, trace::kVmexitNpf);
@@ -103,7 +97,7 @@ TEST_F(BootTest, InitcallsHaveTheirTimes) {
   // [1400, 2100): in Xen in [1500, 1600) and from 2050 on.
   EXPECT_THAT(boot.initcall_times[0].states, ElementsAre(550, 150, 0, 0, 0, 0));
   EXPECT_THAT(boot.initcall_times[1].states, ElementsAre(150, 0, 100, 100, 0, 0));
-  EXPECT_EQ(boot.parts[2].initcalls, 1);
+  EXPECT_EQ(boot.initcalls[2], 1);
 }
 
 TEST_F(BootTest, TraceThatBeginsLaterHasTheRest) {
@@ -113,11 +107,11 @@ TEST_F(BootTest, TraceThatBeginsLaterHasTheRest) {
                  Rec(kRunningToBlocked, 2300, {kD1V0}), Rec(kBlockedToRunnable, 9000, {kD1V0})});
   const Boot boot = Follow(xen);
   EXPECT_FALSE(boot.begins_in_trace);
-  EXPECT_EQ(boot.parts.front().when.begin, Tsc{1200});
+  EXPECT_EQ(boot.phases.front().when.begin, Tsc{1200});
   Cycles untraced = 0;
-  for (const BootPart& part : boot.parts) {
-    EXPECT_EQ(part.times.Sum(), part.when.Length()) << part.name;
-    untraced += part.times[BootState::kUntraced];
+  for (const Phase& phase : boot.phases) {
+    EXPECT_EQ(phase.times.Sum(), phase.when.Length()) << phase.name;
+    untraced += phase.times[PhaseState::kUntraced];
   }
   EXPECT_GE(untraced, 800);
 }
@@ -130,7 +124,7 @@ TEST_F(BootTest, EntryBeginsWithTheFirstTimeslice) {
                  Rec(kContinueRunning, 1100, {kD1V0}), Rec(kRunningToRunnable, 1150, {kD1V0}),
                  Rec(kRunnableToRunning, 1180, {kD1V0}), Rec(kRunningToBlocked, 4000, {kD1V0})});
   const Boot boot = Follow(xen);
-  EXPECT_EQ(Line(boot.parts[1]),
+  EXPECT_EQ(PhaseLine(boot.phases[1]),
             "entry 1000-1200: guest 170 Xen 0 stolen 30 blocked 0 lost 0 untraced 0");
 }
 
@@ -139,9 +133,36 @@ TEST_F(BootTest, OtherDomainsTimeIsNotPartOfIt) {
   TraceBuilder xen;
   xen.Window(
       0, {Rec(kRunnableToRunning, 1000, {Vcpu(2, 0)}), Rec(kRunningToBlocked, 4000, {Vcpu(2, 0)})});
-  for (const BootPart& part : Follow(xen).parts) {
-    EXPECT_EQ(part.times[BootState::kUntraced], part.when.Length()) << part.name;
+  for (const Phase& phase : Follow(xen).phases) {
+    EXPECT_EQ(phase.times[PhaseState::kUntraced], phase.when.Length()) << phase.name;
   }
+}
+
+TEST(SwitchesOfBoot, TheVcpuThatBootsRunsThePhases) {
+  Boot boot;
+  boot.phases = {{.name = "build", .when = {Tsc{100}, Tsc{200}}, .times = {}},
+                 {.name = "core", .when = {Tsc{200}, Tsc{300}}, .times = {}},
+                 {.name = "late", .when = {Tsc{300}, Tsc{400}}, .times = {}}};
+  boot.kernel.cpus = {{Tsc{200}, 0}, {Tsc{250}, 2}, {Tsc{350}, 0}};
+  boot.kernel.end = Tsc{400};
+  PhaseSwitches switches = SwitchesOf(DomainId{5}, boot);
+  std::vector<std::string> lines;
+  while (const auto next = switches.Next(Tsc{std::numeric_limits<uint64_t>::max()})) {
+    lines.push_back(fmt::format("{} {} {}", next->at.value, ToString(next->vcpu),
+                                switches.ThreadName(next->thread)));
+  }
+  EXPECT_THAT(lines, ElementsAre("100 d5v0 build", "200 d5v0 core", "250 d5v0 ", "250 d5v2 core",
+                                 "300 d5v2 late", "350 d5v2 ", "350 d5v0 late", "400 d5v0 "));
+}
+
+TEST(SwitchesOfBoot, ComeWhenAskedFor) {
+  Boot boot;
+  boot.phases = {{.name = "core", .when = {Tsc{200}, Tsc{300}}, .times = {}}};
+  boot.kernel.end = Tsc{300};
+  PhaseSwitches switches = SwitchesOf(DomainId{5}, boot);
+  EXPECT_FALSE(switches.Next(Tsc{200}));
+  EXPECT_TRUE(switches.Next(Tsc{201}));
+  EXPECT_FALSE(switches.Next(Tsc{300}));
 }
 
 }  // namespace

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <string>
-#include <vector>
+#include <optional>
 
 #include "report/table/table_csv.h"
 #include "report/table/table_text.h"
@@ -11,16 +10,14 @@
 namespace xenoscope::report {
 namespace {
 
-using guests::BootState;
-using guests::BootTimes;
+using guests::PhaseState;
+using guests::PhaseTimes;
 
-constexpr DomainId kD1{1};
-
-BootTimes Times(Cycles guest, Cycles xen, Cycles stolen) {
-  BootTimes times;
-  times.states[static_cast<size_t>(BootState::kGuest)] = guest;
-  times.states[static_cast<size_t>(BootState::kXen)] = xen;
-  times.states[static_cast<size_t>(BootState::kStolen)] = stolen;
+PhaseTimes Times(Cycles guest, Cycles xen, Cycles stolen) {
+  PhaseTimes times;
+  times.states[static_cast<size_t>(PhaseState::kGuest)] = guest;
+  times.states[static_cast<size_t>(PhaseState::kXen)] = xen;
+  times.states[static_cast<size_t>(PhaseState::kStolen)] = stolen;
   if (xen > 0) times.exits = {{.reason = 0x72, .time = xen, .exits = 3}};
   return times;
 }
@@ -28,14 +25,12 @@ BootTimes Times(Cycles guest, Cycles xen, Cycles stolen) {
 // 1000 cycles are a second.
 guests::Boot ABoot() {
   guests::Boot boot;
-  boot.parts = {{.name = "build", .when = {Tsc{0}, Tsc{0}}, .times = {}},
-                {.name = "entry", .when = {Tsc{0}, Tsc{1000}}, .times = Times(900, 100, 0)},
-                {.name = "core",
-                 .when = {Tsc{1000}, Tsc{4000}},
-                 .is_level = true,
-                 .initcalls = 2,
-                 .times = Times(2000, 500, 500)},
-                {.name = "user space", .when = {Tsc{4000}, Tsc{5000}}, .times = Times(1000, 0, 0)}};
+  boot.phases = {
+      {.name = "build", .when = {Tsc{0}, Tsc{0}}, .times = {}},
+      {.name = "entry", .when = {Tsc{0}, Tsc{1000}}, .times = Times(900, 100, 0)},
+      {.name = "core", .when = {Tsc{1000}, Tsc{4000}}, .times = Times(2000, 500, 500)},
+      {.name = "user space", .when = {Tsc{4000}, Tsc{5000}}, .times = Times(1000, 0, 0)}};
+  boot.initcalls = {std::nullopt, std::nullopt, 2, std::nullopt};
   boot.kernel.initcalls = {
       {.address = 0x10,
        .function = "short_init",
@@ -55,7 +50,7 @@ guests::Boot ABoot() {
   return boot;
 }
 
-BootOptions Options(bool text) {
+PhaseOptions Options(bool text) {
   return {.clock = {1000, ClockSource::kGiven}, .vendor = trace::Vendor::kSvm, .text = text};
 }
 
@@ -88,38 +83,6 @@ TEST(BootView, LongestInitcallsComeFirst) {
             "0x20,core,1.5,2.5,1.5,0.5,0.5,0,0,0,3,0\r\n"
             "short_init,core,1,0.5,0.5,0,0,0,0,0,0,-19\r\n"
             "0x30,user space,4.5,0.1,,,,,,,,\r\n");
-}
-
-TEST(BootView, ExitsAreByReason) {
-  EXPECT_EQ(ToCsv(BootExitsTable(ABoot(), Options(false))),
-            "phase,exit,exits,time_s\r\n"
-            "entry,VMEXIT_CPUID,3,0.1\r\n"
-            "core,VMEXIT_CPUID,3,0.5\r\n");
-}
-
-TEST(BootView, FunctionsHaveIntervals) {
-  const auto row = [](DomainId domain, const char* phase, const char* function, double samples) {
-    correlate::ProfileRow made;
-    made.domain = domain;
-    made.thread = phase;
-    made.mode = Mode::kKernel;
-    made.function = function;
-    made.samples = samples;
-    made.share = samples / 100;
-    made.interval = {made.share / 2, made.share * 2};
-    made.cycles = samples * 100;  // of 10,000 in all
-    return made;
-  };
-  ProfileReport profile;
-  profile.result.rows = {row(kD1, "core", "small", 1), row(kD1, "core", "memset", 20),
-                         row(kD1, "entry", "none", 0), row(DomainId{2}, "core", "other", 9)};
-  EXPECT_EQ(ToCsv(BootFunctionsTable(ABoot(), profile, kD1, Options(false))),
-            "phase,mode,function,samples,time_s,time_low_s,time_high_s\r\n"
-            "entry,kernel,none,0,0,0,0\r\n"
-            "core,kernel,memset,20,2,1,4\r\n"
-            "core,kernel,small,1,0.1,0.05,0.2\r\n");
-  EXPECT_EQ(BootFunctionsTable(ABoot(), profile, kD1, Options(true)).groups.front().rows.size(), 2)
-      << "text leaves out what has next to no samples";
 }
 
 }  // namespace

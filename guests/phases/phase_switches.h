@@ -1,27 +1,27 @@
-// The phases of a boot in place of threads, for joining them with samples: the vCPU on which the
-// thread is that boots "runs" the phase.
+// The phases of a boot or a shutdown in place of threads, for joining them with samples: a vCPU
+// "runs" the phase.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "base/ids.h"
-#include "base/tsc.h"
 #include "correlate/thread_source.h"
-#include "guests/boot/boot.h"
+#include "guests/phases/phase_times.h"
 
 namespace xenoscope::guests {
 
-class BootSwitches final : public correlate::ThreadSource {
+class PhaseSwitches final : public correlate::ThreadSource {
  public:
-  BootSwitches(DomainId domain, const Boot& boot);
+  // `switches` are in the order of time. A thread is a phase: its number is 1 + the index in
+  // `phases`, 0: none.
+  PhaseSwitches(std::span<const Phase> phases, std::vector<correlate::ThreadSwitch> switches);
 
   // O(1).
   std::optional<correlate::ThreadSwitch> Next(Tsc until) override;
-  // A thread is a phase: its number is 1 + the index in Boot::parts.
   [[nodiscard]] correlate::ThreadIdentity IdentityOf(uint32_t thread) const override {
     return {.thread = thread};
   }
@@ -31,7 +31,7 @@ class BootSwitches final : public correlate::ThreadSource {
 
  private:
   std::vector<std::string> names_ = std::vector<std::string>(1);
-  std::vector<correlate::ThreadSwitch> switches_;  // in the order of time
+  std::vector<correlate::ThreadSwitch> switches_;
   size_t next_ = 0;
 };
 
