@@ -29,6 +29,7 @@
 #include "report/table/table_json.h"
 #include "report/table/table_text.h"
 #include "report/terminal.h"
+#include "sampler/ftrace/boot_trace.h"
 #include "sampler/ftrace/function_patterns.h"
 
 namespace xenoscope::cli {
@@ -47,6 +48,8 @@ struct BootCommandOptions {
   CallViewOptions calls;
 };
 
+constexpr size_t kPageSize = 4096;  // of a kernel's trace, on x86
+
 // Says on stderr what of the boot is missing.
 void WarnOf(const guests::Boot& boot, const BootTrace& trace, const std::string& name) {
   const guests::BootPhases& kernel = boot.kernel;
@@ -60,6 +63,13 @@ void WarnOf(const guests::Boot& boot, const BootTrace& trace, const std::string&
                "trace_buf_size{}\n",
                name, kernel.lost_begin ? ", those before the first phase" : "",
                kernel.function_events.events > 0 ? ", or trace fewer functions" : "");
+  }
+  if (sampler::IsCutBootTrace(trace.bytes(), kPageSize)) {
+    fmt::print(stderr,
+               "xenoscope: {}: of its kernel's events its agent took the first {} MiB: those after "
+               "these are missing{}\n",
+               name, sampler::kMaxBootTraceBytes >> 20,
+               kernel.function_events.events > 0 ? ", trace fewer functions" : "");
   }
   WarnOfDamage(name, kernel.faults);
   WarnOfClock(name, trace.clock);

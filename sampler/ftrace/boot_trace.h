@@ -13,6 +13,10 @@ namespace xenoscope::sampler {
 
 // The most bytes of pages that are taken, the earliest of the CPUs in their order.
 inline constexpr size_t kMaxBootTraceBytes = size_t{32} << 20;
+// Whether a trace with pages of this size was cut there: what came later is not in it.
+[[nodiscard]] constexpr bool IsCutBootTrace(size_t bytes, size_t page_size) {
+  return bytes + page_size > kMaxBootTraceBytes;
+}
 
 // Whether the kernel's command line says that the boot is recorded, by the TSC.
 [[nodiscard]] bool RecordsBoot(std::string_view command_line);
