@@ -34,7 +34,9 @@ class SourceWithThreads final : public Source {
     return samples_->RoleOf(domain);
   }
   absl::StatusOr<bool> Enlist() override { return samples_->Enlist(); }
-  absl::Status PrepareStart() override { return samples_->PrepareStart(); }
+  absl::Status PrepareStart() override {
+    return BothOf([](Source& source) { return source.PrepareStart(); });
+  }
   // Threads come first, so that every sample has one.
   absl::Status Start() override {
     absl::Status status = threads_->Start();

@@ -163,18 +163,26 @@ absl::Status FtraceSource::EnableEvents() {
   for (const std::string& event : request_.events) {
     XENOSCOPE_RETURN_IF_ERROR(instance_->Enable(event));
   }
-  return instance_->TurnOn();
+  return absl::OkStatus();
+}
+
+absl::Status FtraceSource::PrepareStart() {
+  XENOSCOPE_RETURN_IF_ERROR(instance_->TurnOff());
+  XENOSCOPE_RETURN_IF_ERROR(EnableEvents());
+  XENOSCOPE_ASSIGN_OR_RETURN(formats_, instance_->Formats());
+  prepared_ = true;
+  return absl::OkStatus();
 }
 
 absl::Status FtraceSource::Start() {
+  if (!prepared_) XENOSCOPE_RETURN_IF_ERROR(PrepareStart());
   const Tsc now = read_tsc_();
   for (Cpu& cpu : cpus_) {
     cpu.read_before = now;
     cpu.last_read = steady_clock::now();
   }
   // Events come first, so that no thread that begins meanwhile is missed.
-  XENOSCOPE_RETURN_IF_ERROR(EnableEvents());
-  XENOSCOPE_ASSIGN_OR_RETURN(formats_, instance_->Formats());
+  XENOSCOPE_RETURN_IF_ERROR(instance_->TurnOn());
   threads_ = running_();
   first_cpu_times_ = CpuTimes();
   cpu_times_due_ = steady_clock::now() + kCpuTimesInterval;
@@ -213,7 +221,8 @@ absl::StatusOr<double> FtraceSource::Read(Cpu& cpu, bool all, recording::SampleW
   const size_t page_size = instance_->page_size();
   const size_t buffer = size_t{request_.buffer_kb} << 10;
   const steady_clock::time_point now = steady_clock::now();
-  all = all || cpu.has_more || now - cpu.last_read >= kPartialPageInterval;
+  all =
+      all || cpu.has_more || request_.reads_at_once || now - cpu.last_read >= kPartialPageInterval;
   // Linux says that there is something to read when its buffer_percent (half) is full.
   pollfd ready{.fd = cpu.pages.fd(), .events = POLLIN, .revents = 0};
   if (!all && poll(&ready, 1, 0) <= 0) return 0;

@@ -25,9 +25,11 @@
 namespace xenoscope::sampler {
 
 struct FtraceRequest {
+  static constexpr std::chrono::nanoseconds kUsualInterval = std::chrono::milliseconds(100);
+
   DomainId domain = kDom0;    // domain that this Linux is
   uint32_t buffer_kb = 4096;  // size of each CPU's buffer
-  std::chrono::nanoseconds drain_interval = std::chrono::milliseconds(100);
+  std::chrono::nanoseconds drain_interval = kUsualInterval;
   BehalfOf behalf_of{};
   // Events beside those of threads (sampler/ftrace/event_list.h), and whether the owner of this
   // Linux lets them be recorded.
@@ -35,6 +37,9 @@ struct FtraceRequest {
   // Functions that are traced (sampler/ftrace/function_patterns.h).
   std::vector<std::string> functions{};
   bool may_have_events = true;  // and functions
+  // Whether events are read at each drain, though their page is not full: of a Linux that is to
+  // shut down, what was not read is lost.
+  bool reads_at_once = false;
   bool reads_cpu_times = true;  // whether what this Linux says of its CPUs is recorded, too
 };
 
@@ -51,8 +56,8 @@ class FtraceSource final : public Source {
 
   // `read_tsc` returns the TSC, `running` the threads that exist when sampling starts. Errors:
   // FailedPrecondition: tracefs is not mounted; those of CheckEventList, CheckFunctionPatterns and
-  // TraceInstance. Start: NotFound: this kernel lacks sched_switch or sched_waking. Other events
-  // are left out where it lacks them; those of the request, and functions, are noted.
+  // TraceInstance. PrepareStart: NotFound: this kernel lacks sched_switch or sched_waking. Other
+  // events are left out where it lacks them; those of the request, and functions, are noted.
   static absl::StatusOr<std::unique_ptr<FtraceSource>> Open(
       const FtraceRequest& request, std::function<Tsc()> read_tsc,
       std::function<std::vector<RunningThread>()> running);
@@ -66,6 +71,9 @@ class FtraceSource final : public Source {
     return recording::Role::kNone;
   }
   [[nodiscard]] std::vector<std::string> Notes() const override { return notes_; }
+  // Turns the events on, for each of which Linux waits until all CPUs have seen it; none is
+  // recorded before Start.
+  absl::Status PrepareStart() override;
   absl::Status Start() override;
   [[nodiscard]] std::chrono::steady_clock::time_point Due() const override { return timer_.due(); }
   // Pages for which the writer has no room stay in the kernel's buffers, which overwrite the oldest
@@ -125,6 +133,7 @@ class FtraceSource final : public Source {
   std::vector<std::string> notes_;
   std::vector<Cpu> cpus_;
   size_t first_cpu_ = 0;  // to be read first the next time
+  bool prepared_ = false;
   bool stopped_ = false;
   std::string formats_;                                    // until they are written
   std::vector<RunningThread> threads_;                     // until they are written

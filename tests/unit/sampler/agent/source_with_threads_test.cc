@@ -81,9 +81,9 @@ TEST_F(SourceWithThreadsTest, CallsBoth) {
   EXPECT_TRUE(both.Collect(writer_).ok());
   EXPECT_TRUE(both.Stop(writer_).ok());
   EXPECT_TRUE(both.Close().ok());
-  EXPECT_THAT(calls_, ElementsAre("perf prepare", "ftrace start", "perf start", "perf collect",
-                                  "ftrace collect", "ftrace stop", "perf stop", "perf close",
-                                  "ftrace close"));
+  EXPECT_THAT(calls_, ElementsAre("perf prepare", "ftrace prepare", "ftrace start", "perf start",
+                                  "perf collect", "ftrace collect", "ftrace stop", "perf stop",
+                                  "perf close", "ftrace close"));
 }
 
 TEST_F(SourceWithThreadsTest, IsTheSourceOfSamplesWithTheOthersAccounts) {
