@@ -36,6 +36,8 @@ constexpr size_t kWorthwhileRoom = size_t{256} << 10;
 // seconds, and keeps 64 MB of what comes meanwhile.
 constexpr auto kLongestEnd = std::chrono::seconds(5);
 constexpr size_t kMaxBytesAtEnd = size_t{48} << 20;
+// Where this process was told to end, perhaps as its guest shuts down and waits for it.
+constexpr auto kLongestFarewell = std::chrono::milliseconds(500);
 // Limit of bytes of a file that are read ahead of the recorder.
 constexpr size_t kReadAheadBytes = size_t{256} << 10;
 constexpr auto kIdle = std::chrono::hours(1);
@@ -75,7 +77,7 @@ Failed Refusal(const absl::Status& status) { return {std::string(Message(status)
 
 absl::Status Server::Serve(int end) {
   last_message_at_ = parts_.now();
-  while (!said_bye_ && !CanBeRead(end)) {
+  while (!said_bye_ && !IsOver(end)) {
     const uint64_t received = link_.received();
     const absl::Status pumped = link_.Pump(HasRoom() ? kMaxPumpBytes : 0);
     if (link_.received() > received) last_message_at_ = parts_.now();
@@ -97,6 +99,17 @@ absl::Status Server::Serve(int end) {
   }
   Abandon();
   return absl::OkStatus();
+}
+
+bool Server::IsOver(int end) {
+  if (!farewell_until_) {
+    if (!CanBeRead(end)) return false;
+    if (!sampling_) return true;
+    farewell_until_ = parts_.now() + kLongestFarewell;
+    link_.Queue(Failed{"a signal ended it: its guest shuts down, or its service was stopped"});
+    BeginEnd();
+  }
+  return (!ending_ && link_.Queued() == 0) || parts_.now() >= *farewell_until_;
 }
 
 bool Server::HasRoom() const { return link_.Queued() <= kMaxQueuedBytes; }
@@ -122,6 +135,7 @@ absl::Status Server::HandleAll() {
 }
 
 void Server::Wait(int end) {
+  if (farewell_until_) end = kNoFile;  // that can be read for good
   if (!HasRoom()) {
     // The recorder's messages stay in the channel and must not end this wait.
     PollUntil(kNoFile, 0, end, steady_clock::now() + kServerPollInterval);
@@ -130,6 +144,7 @@ void Server::Wait(int end) {
   auto until = steady_clock::now() + (greeted_ ? kIdleTimeout : kIdle);
   if (sampling_) until = std::min(until, source_->Due());
   if (ending_) until = std::min(until, ending_since_ + kLongestEnd);
+  if (farewell_until_) until = std::min(until, *farewell_until_);
   link_.Wait(until, end);
 }
 
@@ -309,12 +324,7 @@ void Server::GoOnEnding() {
 }
 
 void Server::SendAccounts() {
-  std::string accounts = recording::ToJson({});
-  if (source_) {
-    accounts = SourceJson(*source_);
-    if (const absl::Status closed = source_->Close(); !closed.ok()) link_.Queue(Refusal(closed));
-    source_.reset();
-  }
+  const std::string accounts = source_ ? SourceJson(*source_) : recording::ToJson({});
   size_t at = 0;
   do {
     Account part;
@@ -323,6 +333,11 @@ void Server::SendAccounts() {
     part.last = at == accounts.size();
     link_.Queue(part);
   } while (at < accounts.size());
+  if (!source_) return;
+  // To close can take a second, in which a guest that shuts down may kill this process.
+  link_.Pump(0).IgnoreError();
+  if (const absl::Status closed = source_->Close(); !closed.ok()) link_.Queue(Refusal(closed));
+  source_.reset();
 }
 
 void Server::Abandon() {

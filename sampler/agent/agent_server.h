@@ -75,8 +75,8 @@ class Server {
         perf_maps_(std::make_shared<PerfMapWatch>(parts.proc, parts.tmp)) {}
 
   // Serves one recorder until it says bye or goes, or until the open file `end` can be read (OK in
-  // all three cases). Errors: the recorder broke the protocol; DeadlineExceeded: it was silent for
-  // kIdleTimeout.
+  // all three cases); what was sampled up to then is sent. Errors: the recorder broke the protocol;
+  // DeadlineExceeded: it was silent for kIdleTimeout.
   absl::Status Serve(int end);
   // Returns whether the recorder said bye. One that did not may have gone with its domain.
   [[nodiscard]] bool said_bye() const { return said_bye_; }
@@ -111,6 +111,9 @@ class Server {
   // Sends more of what is left; after the last of it, or when it takes too long, the accounts.
   void GoOnEnding();
   void SendAccounts();
+  // Returns whether `end` can be read. While it samples, what is left is sent first, for
+  // kLongestFarewell at most.
+  [[nodiscard]] bool IsOver(int end);
   // Stops what the recorder has left behind.
   void Abandon();
   void QueueSamples();
@@ -138,6 +141,8 @@ class Server {
   bool ending_ = false;      // between the request to stop and the accounts
   size_t ending_bytes_ = 0;  // bytes of chunks since then
   std::chrono::steady_clock::time_point ending_since_;
+  // Nothing: this process is not to end.
+  std::optional<std::chrono::steady_clock::time_point> farewell_until_;
   bool greeted_ = false;
   bool said_bye_ = false;
 };

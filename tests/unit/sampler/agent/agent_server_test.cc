@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -119,7 +121,9 @@ struct PagesLeft {
 
 class BusySource final : public Source {
  public:
-  BusySource(const Busy& busy, PagesLeft& left) : busy_(busy), left_(left) {
+  // `signal`: a file that it writes to at the first Collect.
+  BusySource(const Busy& busy, PagesLeft& left, int signal = kNoFile)
+      : busy_(busy), left_(left), signal_(signal) {
     left_.now = busy.pages;
   }
   recording::SourceInfo Info() const override { return {"busy", "", 0, 0}; }
@@ -129,6 +133,7 @@ class BusySource final : public Source {
   steady_clock::time_point Due() const override { return due_; }
   absl::Status Collect(recording::SampleWriter& writer) override {
     due_ = steady_clock::time_point::max();  // from now on as it has more only
+    if (signal_ != kNoFile) eventfd_write(std::exchange(signal_, kNoFile), 1);
     const size_t samples = std::exchange(busy_.samples, 0);
     const std::vector<recording::Entry> entries(samples / sizeof(recording::Entry));
     writer.Append({kDom0, VcpuId{0}}, {Tsc{1}, Tsc{1}, Tsc{2}}, entries);
@@ -155,6 +160,7 @@ class BusySource final : public Source {
  private:
   Busy busy_;
   PagesLeft& left_;
+  int signal_;
   bool has_more_ = false;
   steady_clock::time_point due_;
 };
@@ -250,6 +256,28 @@ TEST(AgentServer, KeepsToTheLimitBetweenAnswers) {
     EXPECT_EQ(left.at_close > 0, busy.has_left) << busy.what;
     EXPECT_GE(recorder.all, (busy.pages - left.at_close) * kPage) << busy.what;
   }
+}
+
+// An agent that init ends, as its guest shuts down, sends what it has first.
+TEST(AgentServer, SendsWhatIsLeftWhenASignalEndsIt) {
+  PagesLeft left;
+  const int end = eventfd(0, EFD_CLOEXEC);
+  constexpr Busy kBusy{"ended", 0, 30 * kMB / kPage, 8 * kMB, false, false};
+  ServerParts parts;
+  parts.open_source = [&](const Prepare&, const auto&) {
+    return std::make_unique<BusySource>(kBusy, left, end);
+  };
+  parts.read_tsc = [] { return Tsc{1}; };
+  steady_clock::time_point now;
+  parts.now = [&now] { return now += std::chrono::microseconds(1); };
+  SlowRecorder recorder;
+  Server server(recorder, parts);
+  EXPECT_TRUE(server.Serve(end).ok());
+  close(end);
+  EXPECT_EQ(left.at_close, 0U);
+  EXPECT_GE(recorder.all, kBusy.pages * kPage);
+  ASSERT_EQ(recorder.complaints.size(), 1U);
+  EXPECT_THAT(recorder.complaints[0], HasSubstr("a signal ended it"));
 }
 
 TEST(AgentServer, ReportsBye) {
