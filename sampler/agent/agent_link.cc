@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "sampler/agent/fd_channel.h"
 
 namespace xenoscope::sampler::agent {
 namespace {
@@ -24,7 +25,7 @@ void Link::Queue(const AnyMessage& message) {
 
 absl::Status Link::Send() {
   while (sent_ < out_.size()) {
-    XENOSCOPE_ASSIGN_OR_RETURN(const size_t n, channel_.Send(Bytes(out_).subspan(sent_)));
+    XENOSCOPE_ASSIGN_OR_RETURN(const size_t n, channel_->Send(Bytes(out_).subspan(sent_)));
     if (n == 0) break;
     sent_ += n;
   }
@@ -33,10 +34,11 @@ absl::Status Link::Send() {
 
 // What the peer sent before it went is still received.
 absl::Status Link::Pump(size_t limit) {
+  if (channel_ == nullptr) return absl::UnavailableError("the connection was closed");
   const absl::Status sending = Send();
   std::array<std::byte, kReadSize> buffer;
   for (size_t taken = 0; taken < limit;) {
-    XENOSCOPE_ASSIGN_OR_RETURN(const size_t n, channel_.Receive(buffer));
+    XENOSCOPE_ASSIGN_OR_RETURN(const size_t n, channel_->Receive(buffer));
     if (n == 0) break;
     reader_.Add(Bytes(buffer).first(n));
     taken += n;
@@ -46,8 +48,9 @@ absl::Status Link::Pump(size_t limit) {
 }
 
 void Link::Wait(std::chrono::steady_clock::time_point until, int other) {
+  if (channel_ == nullptr) return PollUntil(kNoFile, 0, other, until);
   Send().IgnoreError();  // Pump gets the error again
-  channel_.Wait(Queued() > 0, until, other);
+  channel_->Wait(Queued() > 0, until, other);
 }
 
 absl::StatusOr<std::optional<AnyMessage>> Link::Await(std::chrono::steady_clock::time_point until) {

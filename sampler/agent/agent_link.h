@@ -16,8 +16,8 @@ namespace xenoscope::sampler::agent {
 
 class Link {
  public:
-  // `channel` must outlive the link.
-  explicit Link(Channel& channel) : channel_(channel) {}
+  // `channel` must outlive the link, or be left by Close.
+  explicit Link(Channel& channel) : channel_(&channel) {}
 
   // Appends a message to those that wait to be sent.
   void Queue(const AnyMessage& message);
@@ -29,6 +29,8 @@ class Link {
   absl::Status Pump(size_t limit);
   // Returns the next message that has come, if any. Errors: those of FrameReader.
   absl::StatusOr<std::optional<AnyMessage>> Next() { return reader_.Next(); }
+  // Leaves the channel: from now on the peer is gone.
+  void Close() { channel_ = nullptr; }
   // Returns the number of bytes received in all.
   [[nodiscard]] uint64_t received() const { return received_; }
 
@@ -41,7 +43,7 @@ class Link {
  private:
   absl::Status Send();
 
-  Channel& channel_;
+  Channel* channel_;  // null: it was left
   FrameReader reader_;
   std::vector<std::byte> out_;
   size_t sent_ = 0;  // number of bytes of out_ that were sent

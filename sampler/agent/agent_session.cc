@@ -501,6 +501,8 @@ bool Session::IsValid(Sample& sample) {
 void Session::GiveUp(absl::Status why) {
   Step();
   if (ended_.ok()) ended_ = std::move(why);
+  link_.Close();
+  channel_.reset();
 }
 
 bool Session::StepWhileItSends(const std::function<bool()>& done, Instant until) {

@@ -141,7 +141,8 @@ class Session {
   // Handles what has come, without waiting; nothing after an error (see status). If an agent does
   // not answer, it is late, and its samples come when it answers.
   void Step();
-  // Ends the session for a reason that the agent cannot give. Takes what has come until now.
+  // Ends the session for a reason that the agent cannot give. Takes what has come until now, and
+  // closes the channel: pages of a domain that is destroyed keep it from being removed.
   void GiveUp(absl::Status why);
   // Ends sampling and takes what the agent still has, within the time limit for an answer. Samples
   // taken after this call began do not belong to the recording.
