@@ -21,9 +21,9 @@ namespace {
 
 // In the order of -h.
 constexpr AddCommand kAllCommands[] = {
-    AddRecord, AddStat,     AddEvents,  AddDoctor,  AddAgent, AddMark, AddTop,        AddReport,
-    AddDiff,   AddAnnotate, AddSummary, AddThreads, AddBoot,  AddDump, AddTimeline,   AddArchive,
-    AddUnpack, AddPush,     AddTrend,   AddWatch,   AddPrune, AddMan,  AddCompletion,
+    AddRecord,  AddStat,     AddEvents,  AddDoctor,  AddAgent, AddMark,     AddTop,  AddReport,
+    AddDiff,    AddAnnotate, AddSummary, AddThreads, AddBoot,  AddShutdown, AddDump, AddTimeline,
+    AddArchive, AddUnpack,   AddPush,    AddTrend,   AddWatch, AddPrune,    AddMan,  AddCompletion,
 };
 
 void PrintError(std::string_view message) { fmt::print(stderr, "xenoscope: {}\n", message); }

@@ -39,6 +39,7 @@ void AddArchive(Command program, CommandAction& run);
 void AddUnpack(Command program, CommandAction& run);
 void AddThreads(Command program, CommandAction& run);
 void AddBoot(Command program, CommandAction& run);
+void AddShutdown(Command program, CommandAction& run);
 void AddPush(Command program, CommandAction& run);
 void AddTrend(Command program, CommandAction& run);
 void AddWatch(Command program, CommandAction& run);

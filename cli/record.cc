@@ -31,9 +31,12 @@ namespace {
 
 using sampler::Progress;
 using sampler::RecordRequest;
+using sampler::SampleRequest;
 
 constexpr double kMinSeconds = 0.001;
 constexpr double kMaxSeconds = 1e9;
+// Xen's records of a domain's shutdown are among these (TRC_SCHED_VERBOSE, public/trace.h).
+constexpr uint32_t kSchedVerbose = 0x00028000;
 
 struct RecordCommandOptions {
   std::string output = "xenoscope.xeno";
@@ -41,9 +44,23 @@ struct RecordCommandOptions {
   ContinuousOptions continuous;
   double duration_s = 0;
   std::vector<std::string> boot;
+  std::vector<std::string> shutdown;
   std::vector<std::string> share;
   std::vector<std::string> command;
 };
+
+// Lets the recording have what `xenoscope shutdown` shows.
+void RecordShutdown(const std::vector<std::string>& guests, RecordRequest& request) {
+  request.shutdown = guests;
+  request.trace->event_mask.value |= kSchedVerbose;
+  if (!request.samples) return;
+  SampleRequest& samples = *request.samples;
+  samples.agent_threads = true;
+  samples.agent_shutdown = true;
+  for (const char* const event : {"signal:signal_generate", "syscalls:sys_enter_reboot"}) {
+    samples.agent_kernel_events.emplace_back(event);
+  }
+}
 
 RecordRequest Parse(const RecordCommandOptions& options) {
   RecordRequest request = ParseRecordOptions(options.recorded);
@@ -51,6 +68,7 @@ RecordRequest Parse(const RecordCommandOptions& options) {
   request.written_by = "xenoscope " XENOSCOPE_VERSION;
   request.command = options.command;
   request.boot = options.boot;
+  if (!options.shutdown.empty()) RecordShutdown(options.shutdown, request);
   if (options.duration_s > 0) {
     request.duration =
         std::chrono::nanoseconds(static_cast<int64_t>(options.duration_s * 1'000'000'000));
@@ -65,6 +83,11 @@ void Check(const RecordCommandOptions& options) {
     ThrowUsageError("--boot",
                     "needs Xen's trace from before the guest starts: leave out "
                     "--continuous and --no-trace");
+  }
+  if (!options.shutdown.empty() && (options.continuous.continuous || options.recorded.no_trace)) {
+    ThrowUsageError("--shutdown",
+                    "needs Xen's trace until the guest is gone: leave out --continuous and "
+                    "--no-trace");
   }
   if (options.continuous.continuous && (options.duration_s > 0 || !options.command.empty())) {
     ThrowUsageError("--continuous",
@@ -353,6 +376,15 @@ void AddRecord(Command program, CommandAction& run) {
       .SplitAt(',')
       .Repeatable();
   command
+      .AddOption("--shutdown", options->shutdown,
+                 "Guests that shut down during the recording, by name or id, and whose shutdowns "
+                 "`xenoscope shutdown` is to show. Recording goes on after COMMAND until Xen has "
+                 "removed them. With --active, their agents send what their kernels do "
+                 "(docs/shutdown.md)")
+      .ValueName("DOMAIN,...")
+      .SplitAt(',')
+      .Repeatable();
+  command
       .AddOption(
           "--share", options->share,
           "Domains among --active whose owners get their own part of the recording, from "
@@ -371,6 +403,7 @@ void AddRecord(Command program, CommandAction& run) {
       "  xenoscope record -o ipc.xeno -e '{cycles,instructions}' -- sleep 10\n"
       "  xenoscope record -o web.xeno --push sqlite:fleet.db -- sleep 60\n"
       "  xenoscope record --boot web1 -o boot.xeno -- xl create web1.cfg\n"
+      "  xenoscope record --shutdown web1 --active web1 -o web1.xeno -- xl shutdown web1\n"
       "  xenoscope record --active web1 --share web1 -o web.xeno -- sleep 10\n"
       "  xenoscope record --continuous -o /var/lib/xenoscope --keep 5GB --push sqlite:fleet.db");
   command.SetCallback([&run, options] {

@@ -51,6 +51,9 @@ using std::chrono::steady_clock;
 constexpr nanoseconds kStepInterval = std::chrono::milliseconds(50);
 constexpr nanoseconds kDomainPollInterval = std::chrono::milliseconds(200);
 constexpr nanoseconds kSecond = std::chrono::seconds(1);
+// Limit of the wait for Xen to remove a domain that is being destroyed: something may keep it, such
+// as the buffers of its samples in Xen.
+constexpr nanoseconds kLongestRemoval = std::chrono::seconds(3);
 constexpr int kCommandTimeoutMs = 2000;
 // Limit of bytes for one guest: there may be many guests, and one beyond the limit waits.
 constexpr size_t kMaxQueuedGuestBytes = size_t{32} << 20;
@@ -147,10 +150,14 @@ class Recorder {
   void StopTrace();
   void WantLargerBuffer(const recording::TraceInfo& trace);
   void WaitForGuests();
+  // Saves the files of guests that shut down, before sampling starts.
+  absl::Status SaveFilesOfEnding();
   void SaveFiles();
   void CloseSources();
   // Returns whether the guests whose boots are recorded can be asked for them, or are gone.
   [[nodiscard]] bool HaveBooted() const;
+  // Returns whether Xen has removed the guests whose shutdowns are recorded.
+  [[nodiscard]] bool HaveEnded();
   void SaveBoots();
   // Returns why the recording ends now, or "".
   std::string ReasonToEnd();
@@ -187,7 +194,11 @@ class Recorder {
   Tsc trace_began_;
   nanoseconds cpu_before_{0};  // processor time of this process before the recording
   std::optional<ChildProcess> command_;
-  bool have_booted_ = false;  // what HaveBooted returned last
+  bool have_booted_ = false;             // what HaveBooted returned last
+  std::vector<DomainId> shutting_down_;  // those of RecordRequest::shutdown
+  bool have_ended_ = false;              // what HaveEnded returned last
+  // When the last of them began to be destroyed.
+  std::optional<steady_clock::time_point> dying_since_;
   steady_clock::time_point started_;
   RecordResult result_;
 };
@@ -230,6 +241,7 @@ absl::Status Recorder::Start() {
         "recorded");
   }
   XENOSCOPE_RETURN_IF_ERROR(MakeRecording());
+  XENOSCOPE_RETURN_IF_ERROR(SaveFilesOfEnding());
   return StartAll();
 }
 
@@ -255,7 +267,8 @@ absl::Status Recorder::ReadHost() {
       request_.samples &&
       (!request_.samples->active.empty() || request_.samples->passive || request_.samples->hpet_hz);
   const bool linux_suffices =
-      request_.samples && request_.guest_files.empty() && request_.boot.empty() && !is_of_xen &&
+      request_.samples && request_.guest_files.empty() && request_.boot.empty() &&
+      request_.shutdown.empty() && !is_of_xen &&
       request_.samples->source.value_or(SourceKind::kPerf) == SourceKind::kPerf;
   if (!MayBeDom0() && linux_suffices) {
     ReadLinux();
@@ -273,6 +286,10 @@ absl::Status Recorder::ReadHost() {
     info.host.pcpus = static_cast<uint32_t>(pcpus->size());
   }
   for (const DomainInfo& domain : info.domains) known_domains_.insert(domain.id);
+  for (const std::string& name : request_.shutdown) {
+    XENOSCOPE_ASSIGN_OR_RETURN(const DomainId id, FindDomain(info.domains, name));
+    shutting_down_.push_back(id);
+  }
   for (const GuestFile& file : request_.guest_files) {
     XENOSCOPE_ASSIGN_OR_RETURN(const DomainId id, FindDomain(info.domains, file.domain));
     guest_files_.emplace_back(&file, id);
@@ -487,12 +504,13 @@ std::string Recorder::ReasonToEnd() {
   if (command_ && !result_.command_exit) result_.command_exit = command_->Poll();
   const bool failed = result_.command_exit && !result_.command_exit->Succeeded();
   const bool command_ended = result_.command_exit.has_value();
-  if (command_ended && (request_.boot.empty() || failed)) return "command ended";
+  const bool waits = !request_.boot.empty() || !shutting_down_.empty();
+  if (command_ended && (!waits || failed)) return "command ended";
   if (request_.duration && steady_clock::now() - started_ >= *request_.duration) {
     return "duration over";
   }
-  const bool waits_for_boot = !request_.boot.empty() && (command_ended || !command_);
-  return waits_for_boot && have_booted_ ? "guests have booted" : "";
+  if (!waits || !have_booted_ || !have_ended_ || (command_ && !command_ended)) return "";
+  return shutting_down_.empty() ? "guests have booted" : "guests have shut down";
 }
 
 bool Recorder::HaveBooted() const {
@@ -501,6 +519,16 @@ bool Recorder::HaveBooted() const {
     if (!id.ok()) return false;
     return result_.info.Domain(*id)->died || domains_->OffersAgent(*id);
   });
+}
+
+bool Recorder::HaveEnded() {
+  const auto is_dying = [this](DomainId id) { return result_.info.Domain(id)->died; };
+  if (!std::ranges::all_of(shutting_down_, is_dying)) return false;
+  const steady_clock::time_point now = steady_clock::now();
+  if (!dying_since_) dying_since_ = now;
+  return now - *dying_since_ > kLongestRemoval ||
+         std::ranges::none_of(shutting_down_,
+                              [this](DomainId id) { return domain_monitor_->Exists(id); });
 }
 
 absl::Status Recorder::Step() {
@@ -516,10 +544,11 @@ absl::Status Recorder::Step() {
 // Polls domains. Xen keeps the buffers of a passive domain that ends until the session's end.
 void Recorder::PollDomains() {
   if (!domain_monitor_) return;
-  if (!request_.boot.empty()) have_booted_ = HaveBooted();
   const std::vector<DomainChange>& changes = result_.info.changes;
   const size_t known = changes.size();
   domain_monitor_->Poll(result_.info);
+  have_booted_ = HaveBooted();
+  have_ended_ = HaveEnded();
   next_domain_poll_ = steady_clock::now() + kDomainPollInterval;
   for (DomainInfo& domain : result_.info.domains) OnDomainCreated(domain);
   // What cannot be written now is written with the next changes.
@@ -695,6 +724,17 @@ void Recorder::WaitForGuests() {
   }
   info.started = sampled.begin;
   info.stopped = sampled.end;
+}
+
+// At the end of the recording, these guests can no longer be asked.
+absl::Status Recorder::SaveFilesOfEnding() {
+  for (Sampling& sampling : sampling_) {
+    Source& source = sampling.source();
+    const auto is_of = [&source](DomainId id) { return source.RoleOf(id) != Role::kNone; };
+    if (!source.WaitsForGuest() || std::ranges::none_of(shutting_down_, is_of)) continue;
+    XENOSCOPE_RETURN_IF_ERROR(source.Save(*writer_, result_.info));
+  }
+  return absl::OkStatus();
 }
 
 // Saves the files of each guest on its own thread, so that no guest waits for another.

@@ -45,11 +45,14 @@ struct RecordRequest {
   // Guests, by name or id, whose boots are to be in the recording. It does not end with the command
   // then, but when these guests' agents can be asked. They need not exist yet.
   std::vector<std::string> boot;
+  // Guests, by name or id, that shut down during the recording. It does not end with the command
+  // then, but when Xen has removed them.
+  std::vector<std::string> shutdown;
   std::vector<GuestFile> guest_files;
   // Raise dom0's weight for the length of the recording (sampler/xen/weight_boost.h).
   bool boost = false;
   // Command that runs during the recording; none: until a signal, for `duration`, or until guests
-  // have booted.
+  // have booted or shut down.
   std::vector<std::string> command;
   std::optional<std::chrono::nanoseconds> duration;
   std::string written_by;

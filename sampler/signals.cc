@@ -37,6 +37,13 @@ std::optional<int> EndSignals::WaitUntil(std::chrono::steady_clock::time_point u
   }
 }
 
-int EndSignals::OpenFile() const { return signalfd(-1, &set_, SFD_CLOEXEC); }
+int EndSignals::OpenFile(std::optional<int> only) const {
+  sigset_t set = set_;
+  if (only) {
+    sigemptyset(&set);
+    sigaddset(&set, *only);
+  }
+  return signalfd(-1, &set, SFD_CLOEXEC);
+}
 
 }  // namespace xenoscope::sampler

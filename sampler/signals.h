@@ -19,9 +19,9 @@ class EndSignals {
   // Sleeps until one of them has come, and returns it; nothing at `until`.
   [[nodiscard]] std::optional<int> WaitUntil(std::chrono::steady_clock::time_point until) const;
 
-  // Returns a file that can be read when one of them has come, to wait for it along with other
-  // files; -1 when the kernel has none to give. The caller closes it.
-  [[nodiscard]] int OpenFile() const;
+  // Returns a file that can be read when one of them has come, or `only` that one, to wait for it
+  // along with other files; -1 when the kernel has none to give. The caller closes it.
+  [[nodiscard]] int OpenFile(std::optional<int> only = {}) const;
 
  private:
   sigset_t set_{};

@@ -303,6 +303,7 @@ AgentRequest AgentsFor(const SampleRequest& request) {
   agents.how.threads = request.agent_threads;
   agents.how.kernel_events = request.agent_kernel_events;
   agents.how.functions = request.agent_functions;
+  agents.how.shutdown = request.agent_shutdown;
   if (request.agent_bytes) agents.limits.bytes = *request.agent_bytes;
   return agents;
 }

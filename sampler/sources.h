@@ -49,6 +49,7 @@ struct SampleRequest {
   // and with them these events of their kernels (sampler/ftrace/event_list.h)
   std::vector<std::string> agent_kernel_events;
   std::vector<std::string> agent_functions;  // and functions (sampler/ftrace/function_patterns.h)
+  bool agent_shutdown = false;  // whether their guests shut down, so that events are sent at once
 };
 
 // Returns whether a domain that is created during sampling is to be sampled, if a source can do so.

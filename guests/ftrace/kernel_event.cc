@@ -7,9 +7,9 @@
 
 namespace xenoscope::guests {
 
-// The names of the fields, as include/trace/events/{sched,task,irq,cgroup,initcall}.h have them,
-// and those of functions, as kernel/trace/trace_entries.h has them. Empty: the event does not have
-// it.
+// The names of the fields, as include/trace/events/{sched,task,irq,cgroup,initcall,signal}.h have
+// them, and those of functions, as kernel/trace/trace_entries.h has them. Empty: the event does not
+// have it.
 struct EventDecoder::Names {
   std::string_view event;
   KernelEventKind kind;
@@ -97,6 +97,13 @@ const EventDecoder::Names* EventDecoder::Names::Find(const EventFormat& format) 
             .kind = Kind::kContentionEnd,
             .state = "ret",
             .number = "lock_addr"},
+      Names{.event = "signal_generate",
+            .kind = Kind::kSignal,
+            .thread = "pid",
+            .state = "result",
+            .number = "sig",
+            .name = "comm"},
+      Names{.event = "sys_enter_reboot", .kind = Kind::kReboot, .number = "cmd"},
       Names{.event = "funcgraph_entry",
             .kind = Kind::kFunctionEntry,
             .state = "depth",

@@ -39,11 +39,13 @@ enum class KernelEventKind : uint8_t {
   kSyscallExit,      // raw_syscalls:sys_exit
   kContentionBegin,  // lock:contention_begin
   kContentionEnd,    // lock:contention_end
+  kSignal,           // signal_generate
+  kReboot,           // syscalls:sys_enter_reboot
   kFunctionEntry,    // ftrace:funcgraph_entry
   kFunctionReturn,   // ftrace:funcgraph_exit
   kFunctionCall      // ftrace:function
 };
-inline constexpr size_t kKernelEventKinds = 27;
+inline constexpr size_t kKernelEventKinds = 29;
 // Whether the event is of the tracing of functions. Between sched_switch and the switch itself the
 // kernel calls some, which are of the thread that stops.
 [[nodiscard]] constexpr bool IsOfFunction(KernelEventKind kind) {
@@ -57,17 +59,19 @@ struct KernelEvent {
   uint64_t tsc = 0;      // of the guest's clock
   uint32_t current = 0;  // the thread that was running when the event was written
   // The thread that the event is about: kSwitch: it stops running; kFork, kNewTask: it is new;
-  // kCgroupAttach: it moves.
+  // kCgroupAttach: it moves; kSignal: the signal is for it.
   uint32_t thread = 0;
   uint32_t next = 0;  // kSwitch: the thread that runs now
   // kSwitch: what becomes of `thread` (see IsRunnable); kInitcallFinish, kSyscallExit: what the
   // function or the call returned; kContentionBegin: flags of the lock; kContentionEnd: 0: it is
-  // held; kFunctionEntry, kFunctionReturn: how many calls of the thread it is in, of functions that
-  // are traced; kFunctionCall: the address behind the call.
+  // held; kSignal: 0: it was delivered, else ignored, or
+  // pending already; kFunctionEntry, kFunctionReturn: how many calls of the thread it is in, of
+  // functions that are traced; kFunctionCall: the address behind the call.
   uint64_t state = 0;
   // Interrupts: the vector; kFork: the parent; kMigrate, kWaking, kWakeupNew: the CPU where it is
   // to run; kNewTask: flags of clone(2); cgroups: the number of the group; kInitcallStart,
   // kInitcallFinish: the address of the function; system calls: their number; locks: their address;
+  // kSignal: the number of the signal; kReboot: the command (LINUX_REBOOT_CMD_*);
   // functions: an address at the beginning of the one that is called.
   uint64_t number = 0;
   // The thread's name; kSwitch: that of `next`; kRename: the new one; kExec: the program's file;

@@ -84,11 +84,16 @@ absl::StatusOr<std::unique_ptr<Source>> OpenGuestSource(const agent::Prepare& ho
   XENOSCOPE_ASSIGN_OR_RETURN(std::unique_ptr<Source> samples,
                              OpenSamples(how, std::move(perf_maps), allow_stacks, tsc_hz));
   if (!how.threads) return samples;
-  auto threads = FtraceSource::Open({.events = how.kernel_events,
-                                     .functions = how.functions,
-                                     .may_have_events = allow_stacks,
-                                     .reads_cpu_times = how.cpu_times},
-                                    ReadTsc, [] { return ReadRunningThreads(); });
+  // What the kernel of a guest that shuts down does last has to be read before it stops.
+  constexpr std::chrono::nanoseconds kShutdownInterval = std::chrono::milliseconds(25);
+  auto threads = FtraceSource::Open(
+      {.drain_interval = how.shutdown ? kShutdownInterval : FtraceRequest::kUsualInterval,
+       .events = how.kernel_events,
+       .functions = how.functions,
+       .may_have_events = allow_stacks,
+       .reads_at_once = how.shutdown,
+       .reads_cpu_times = how.cpu_times},
+      ReadTsc, [] { return ReadRunningThreads(); });
   if (!threads.ok()) return InContext(threads.status(), "threads");
   return std::make_unique<SourceWithThreads>(std::move(samples), *std::move(threads));
 }
@@ -122,7 +127,7 @@ agent::ServerParts AgentParts(bool allow_stacks, const std::string& program) {
 absl::Status RunAgent(const AgentSetup& setup) {
   const DomainId allowed = setup.allowed;
   const EndSignals signals;
-  const int end = signals.OpenFile();
+  const int end = signals.OpenFile(setup.until_killed ? std::optional(SIGINT) : std::nullopt);
   agent::ServerParts parts = AgentParts(setup.allow_stacks, setup.program);
   parts.keep_shared = setup.keep_shared;
   parts.boot_trace = TakeBoot();

@@ -21,15 +21,17 @@ agent::ServerParts AgentParts(bool allow_stacks, const std::string& program);
 struct AgentSetup {
   DomainId allowed;           // the domain whose recordings it serves
   bool allow_stacks = false;  // these may have pieces of the stacks of this guest's programs
-  std::string program;        // its name and version
+  // Goes on when SIGTERM or SIGHUP comes, as init sends them when this guest shuts down.
+  bool until_killed = false;
+  std::string program;  // its name and version
   // agent::ServerParts::keep_shared.
   std::function<absl::Status(Bytes)> keep_shared{};
   std::function<void(std::string_view)> say;  // called with each event, a line of text
 };
 
-// Serves recordings until SIGINT, SIGTERM or SIGHUP; of another domain than dom0 only until a
-// recorder leaves without a bye message: the domain may have ended then, and another one may get
-// its number (docs/agent.md). Errors: no channel can be offered here.
+// Serves recordings until SIGINT, SIGTERM or SIGHUP (see until_killed); of another domain than dom0
+// only until a recorder leaves without a bye message: the domain may have ended then, and another
+// one may get its number (docs/agent.md). Errors: no channel can be offered here.
 absl::Status RunAgent(const AgentSetup& setup);
 
 }  // namespace xenoscope::sampler

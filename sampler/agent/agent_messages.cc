@@ -117,6 +117,7 @@ void Put(PayloadWriter& writer, const Prepare& prepare) {
   writer.Texts(prepare.kernel_events);
   writer.Flag(prepare.cpu_times);
   writer.Texts(prepare.functions);
+  writer.Flag(prepare.shutdown);
 }
 void Put(PayloadWriter& writer, const Prepared& prepared) { writer.Rest(AsBytes(prepared.info)); }
 void Put(PayloadWriter& /*pen*/, const Start& /*start*/) {}
@@ -194,7 +195,10 @@ void Get(PayloadReader& reader, Prepare& prepare) {
   if (reader.AtEnd()) return;
   prepare.cpu_times = reader.Flag();
   // Those before 1.10 do not send these.
-  if (!reader.AtEnd()) prepare.functions = reader.Texts();
+  if (reader.AtEnd()) return;
+  prepare.functions = reader.Texts();
+  // Those before 1.11 do not send this.
+  if (!reader.AtEnd()) prepare.shutdown = reader.Flag();
 }
 void Get(PayloadReader& reader, Prepared& prepared) { prepared.info = AsText(reader.Rest()); }
 void Get(PayloadReader& /*eye*/, Start& /*start*/) {}

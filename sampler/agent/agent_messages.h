@@ -21,7 +21,7 @@ namespace xenoscope::sampler::agent {
 
 inline constexpr uint16_t kMajor = 1;  // major version, which must be the same on both sides
 // Minor version; newer ones add kinds, and fields at the end of payloads.
-inline constexpr uint16_t kMinor = 10;
+inline constexpr uint16_t kMinor = 11;
 inline constexpr uint16_t kFirstMinorWithCounts = 3;  // the first one with Count and Counts
 // The first one whose Prepare says how callers in user mode are found.
 inline constexpr uint16_t kFirstMinorWithStacks = 4;
@@ -37,6 +37,8 @@ inline constexpr uint16_t kFirstMinorWithCpuTimes = 8;
 inline constexpr uint16_t kFirstMinorWithShare = 9;
 // The first one whose Prepare has functions of the guest's kernel.
 inline constexpr uint16_t kFirstMinorWithFunctions = 10;
+// The first one whose Prepare says that the guest is to shut down.
+inline constexpr uint16_t kFirstMinorWithShutdown = 11;
 inline constexpr size_t kFrameHeader = 20;
 inline constexpr size_t kMaxPayload = size_t{64} * 1024;
 inline constexpr size_t kMaxText = 256;   // limit of a name, in bytes
@@ -93,6 +95,9 @@ struct Prepare {
   // Since 1.10: the kernel's functions that are traced beside its threads
   // (sampler/ftrace/function_patterns.h).
   std::vector<std::string> functions{};
+  // Since 1.11: whether the guest is to shut down, so that its kernel's events of threads are sent
+  // as soon as they are there.
+  bool shutdown = false;
   bool operator==(const Prepare&) const = default;
 };
 struct Prepared {

@@ -133,6 +133,7 @@ absl::Status Session::Prepare(const agent::Prepare& how) {
   if (!asked.threads || hello_.minor < kFirstMinorWithKernelEvents) asked.kernel_events.clear();
   if (!asked.threads || hello_.minor < kFirstMinorWithFunctions) asked.functions.clear();
   asked.cpu_times = asked.threads && hello_.minor >= kFirstMinorWithCpuTimes;
+  asked.shutdown = asked.threads && asked.shutdown;
   asked_stack_bytes_ = asked.stack_bytes;
   asked_threads_ = asked.threads;
   link_.Queue(asked);

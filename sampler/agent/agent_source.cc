@@ -71,6 +71,7 @@ std::vector<agent::Prepare> PrepareFallbacks(const agent::Prepare& wanted) {
   way.source = GuestSource::kPerf;
   if (way != wanted) ways.push_back(way);
   way.threads = false;
+  way.shutdown = false;
   way.kernel_events.clear();
   way.functions.clear();
   if (way != ways.back()) ways.push_back(way);
@@ -127,6 +128,7 @@ std::vector<std::string> NotesOnKernelEvents(const Session& session, const agent
     note_if_older(agent::kFirstMinorWithKernelEvents, "--guest-events");
   }
   if (!how.functions.empty()) note_if_older(agent::kFirstMinorWithFunctions, "--guest-functions");
+  if (how.shutdown) note_if_older(agent::kFirstMinorWithShutdown, "--shutdown");
   return notes;
 }
 

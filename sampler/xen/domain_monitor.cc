@@ -53,6 +53,11 @@ std::optional<DomainState> DomainMonitor::StateOf(DomainId domain, bool listed) 
   return state;
 }
 
+bool DomainMonitor::Exists(DomainId domain) const {
+  DomainState state;
+  return calls_ ? calls_->Domain(domain, state) == 0 : directory_.Ids().contains(domain);
+}
+
 void DomainMonitor::Poll(RecordingInfo& info) {
   const std::set<DomainId> listed = directory_.Ids();
   if (listed.empty()) return;  // xenstore does not answer at present

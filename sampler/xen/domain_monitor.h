@@ -34,6 +34,8 @@ class DomainMonitor {
   // hypercall for each domain, and one for each vCPU of domains whose number of online vCPUs has
   // changed.
   void Poll(recording::RecordingInfo& info);
+  // Returns whether Xen still has the domain, if only as one that is being destroyed.
+  [[nodiscard]] bool Exists(DomainId domain) const;
 
  private:
   struct DomainSnapshot {

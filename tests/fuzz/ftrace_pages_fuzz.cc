@@ -1,13 +1,14 @@
 // Fuzzes what a guest sends of its kernel's trace: the formats of events, and a page. There is no
 // crash, no hang, no read outside of the page, its bytes add up, and so do the times of threads, of
-// their culprits, of the boot, of critical paths, of what its kernel says of it, and the events
-// that bound the guest's clock. Bytes 0..1 are the size of the formats, which follow; the rest is
-// the page.
+// their culprits, of the boot and the shutdown, of critical paths, of what its kernel says of it,
+// and the events that bound the guest's clock. Bytes 0..1 are the size of the formats, which
+// follow; the rest is the page.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -23,6 +24,8 @@
 #include "guests/ftrace/kernel_event.h"
 #include "guests/ftrace/kernel_trace.h"
 #include "guests/ftrace/page_reader.h"
+#include "guests/shutdown/shutdown.h"
+#include "guests/shutdown/shutdown_phases.h"
 #include "guests/threads/critical_path.h"
 #include "guests/threads/follow_threads.h"
 #include "guests/threads/thread_states.h"
@@ -143,6 +146,26 @@ void CheckBoot(const guests::KernelTrace& kernel) {
   }
 }
 
+// The phases of a shutdown are in the order of time, and so are their processes; times add up.
+void CheckShutdown(const guests::KernelTrace& kernel) {
+  using xenoscope::recording::DomainChange;
+  auto found = guests::FindShutdownPhases(kernel, guests::EventClock::Fixed(0), "");
+  if (!found.ok()) std::abort();
+  for (const guests::EndedProcess& process : found->processes) {
+    if (process.when.end < process.when.begin) std::abort();
+  }
+  const std::vector<DomainChange> changes{
+      {.kind = DomainChange::Kind::kDestroyed, .domain = kGuest, .vcpu = std::nullopt, .when = {}}};
+  const auto shutdown = guests::FollowShutdown(kGuest, *std::move(found), changes, Xen());
+  if (!shutdown.ok()) std::abort();
+  xenoscope::Tsc end = shutdown->phases.front().when.begin;
+  for (const guests::Phase& phase : shutdown->phases) {
+    if (phase.when.begin != end || phase.when.end < end) std::abort();
+    if (phase.times.Sum() != phase.when.Length() * shutdown->vcpus.size()) std::abort();
+    end = phase.when.end;
+  }
+}
+
 // Follows threads through the page as that of two CPUs, and once more after itself. The page has
 // what the guest answered about its clock, too.
 void FollowThreads(Bytes formats, Bytes page, uint32_t page_size) {
@@ -174,6 +197,7 @@ void FollowThreads(Bytes formats, Bytes page, uint32_t page_size) {
   CheckClock(**trace);
   CheckClaims(**trace);
   CheckBoot(**trace);
+  CheckShutdown(**trace);
   std::vector<guests::ThreadStates> domains;
   domains.emplace_back(**trace, guests::EventClock::Fixed(0));
   const xenoscope::TscRange range{xenoscope::Tsc{600}, xenoscope::Tsc{20'000}};

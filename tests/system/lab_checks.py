@@ -697,6 +697,66 @@ def check_boot_functions(lab, name, boot):
                   f"{name}: functions of {phase['phase']} have {sampled:.4f} s, its vCPU ran {ran:.4f} s")
 
 
+def shutdown(lab):
+    """Each cycle of a shutdown is in one phase and state, and the processes that it ended are known."""
+    for name, vcpus in ("pv", 1), ("pvh", 2):
+        ended = lab.run_json("shutdown", lab.path(name), "--format", "json")
+        lab.check(ended["end"] == "powered off", f"{name} {ended['end']}")
+        lab.check(ended["vcpus"] == vcpus, f"{name}: the trace has {ended['vcpus']} vCPUs of it")
+        phases = [phase["phase"] for phase in ended["phases"]]
+        # Whether the agent runs once more after reboot(2) is chance; in pv it has ended before.
+        last = ("after last event",) if name == "pv" else ("after last event", "kernel")
+        lab.check(len(phases) == 3 and phases[0] == "user space" and phases[1] in last and phases[2] == "destroy",
+                  f"{name}: its phases are {phases}")
+        states = [key for key in ended["phases"][0] if key.endswith("_s") and key not in ("begin_s", "wall_s")]
+        worst = max(abs(sum(phase[key] for key in states) - vcpus * phase["wall_s"]) for phase in ended["phases"])
+        lab.check(worst < 1e-9, f"{name}: states of phases add up, to {worst:.1e} s")
+        total = sum(phase["wall_s"] for phase in ended["phases"])
+        lab.check(abs(total - ended["shutdown_s"]) < 1e-9, f"{name}: phases add up to {total:.6f} s")
+        destroy = ended["phases"][-1]
+        lab.check(destroy["wall_s"] > 0 and destroy["guest_s"] == destroy["xen_s"] == 0,
+                  f"{name}: no vCPU runs while it is destroyed, for {destroy['wall_s']:.3f} s")
+        check_ended_processes(lab, name, ended["processes"])
+        check_shutdown_functions(lab, name, ended)
+    alone = lab.run_json("shutdown", lab.path("db"), "--format", "json")
+    lab.check(alone["end"] == "powered off", f"db {alone['end']}, without an agent")
+    phases = [phase["phase"] for phase in alone["phases"]]
+    lab.check(phases == ["guest"], f"db: Xen keeps it as long as it is sampled, so its phases are {phases}")
+    lab.check(alone["phases"][0]["guest_s"] > 0.1, f"db: it ran for {alone['phases'][0]['guest_s']:.3f} s")
+
+
+def check_ended_processes(lab, name, rows):
+    """Those that obey SIGTERM end soon; the one that does not, more than a second later, by SIGKILL."""
+    asked = [row["process"] for row in rows if row["signals"].startswith("SIGTERM")]
+    lab.check(len(asked) > 3 and not any("kthread" in process for process in asked),
+              f"{name}: these were asked to end: {asked}")
+    if name == "pv":  # SIGTERM has ended the agent, too
+        lab.check("a signal ended it" in lab.text("pv.log"), "pv: its agent says that a signal ended it")
+        return
+    stubborn = [row for row in rows if row["signals"] == "SIGTERM, SIGKILL"]
+    lab.check([row["wall_s"] > 1 and row["ended"] for row in stubborn] == ["yes"],
+              f"{name}: {[(row['process'], round(row['wall_s'], 3)) for row in stubborn]} ended by SIGKILL")
+    obedient = [row["wall_s"] for row in rows if row["signals"] == "SIGTERM" and row["ended"] == "yes"]
+    lab.check(len(obedient) > 1 and max(obedient) < 1, f"{name}: {len(obedient)} ended by SIGTERM: {obedient} s")
+
+
+def check_shutdown_functions(lab, name, ended):
+    """The agent samples the guest alone: its functions have the time that the vCPUs executed the guest."""
+    rows = lab.run_json("shutdown", lab.path(name), "--by", "function", "--format", "json", "-e", "cpu-clock")
+    samples = sum(row["samples"] for row in rows)
+    named = sum(row["samples"] for row in rows if row["mode"] == "kernel" and row["function"] != "[no symbols]")
+    lab.check(name == "pv" or samples > 50, f"{name}: {samples:.0f} samples are of its shutdown")
+    lab.check(name == "pv" or named > 20, f"{name}: {named:.0f} of its kernel have a function")
+    for phase in ended["phases"]:
+        own = [row for row in rows if row["phase"] == phase["phase"]]
+        if sum(row["samples"] for row in own) < 30:
+            continue
+        ran = phase["guest_s"]
+        sampled = sum(row["time_s"] for row in own)
+        lab.check(abs(sampled - ran) < 0.02 * ran + 1e-4,
+                  f"{name}: functions of {phase['phase']} have {sampled:.4f} s, its vCPUs executed it for {ran:.4f} s")
+
+
 def boot_cost(lab):
     """A guest that records its boot executes hardly more instructions until its first program than its twin."""
     has = {name: [word in lab.text(f"guests/{name}.cfg") for word in ("initcall", TRACED)]
@@ -1633,5 +1693,5 @@ def shared(lab):
 CHECKS = {check.__name__: check for check in
       (ci, counts, hyper, marks, threads, held, lost, xentrace, drains, boost, budget, nested, polls, orc, modules,
        programs, orc_hvm, frames, agent, agent_stacks, agent_threads, agent_functions, agent_busy, boot_levels,
-       boot_functions, boot_smp, boot_cost, agentdies, hostile, sources, members, newxen, ends, lifecycle, later,
+       boot_functions, boot_smp, boot_cost, shutdown, agentdies, hostile, sources, members, newxen, ends, lifecycle, later,
        livepatch, kaslr, hvm, ratio, events, ipc, agent_events, stat, stat_agents, vpmu, vpmu_modes, vpmu_newer, shared)}

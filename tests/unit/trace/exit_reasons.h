@@ -26,6 +26,7 @@ inline constexpr uint32_t kVmexitCpuid = 0x72;
 inline constexpr uint32_t kVmexitHlt = 0x78;
 inline constexpr uint32_t kVmexitIoio = 0x7b;
 inline constexpr uint32_t kVmexitMsr = 0x7c;
+inline constexpr uint32_t kVmexitVmmcall = 0x81;
 inline constexpr uint32_t kVmexitNpf = 0x400;
 
 }  // namespace xenoscope::trace

@@ -65,6 +65,7 @@ inline constexpr uint32_t kSchedSwitchInfcont = 0x28011;
 
 // TRC_DOM0_DOMOPS.
 inline constexpr uint32_t kDom0DomAdd = 0x41001;
+inline constexpr uint32_t kDom0DomRem = 0x41002;
 
 // TRC_HVM_ENTRYEXIT.
 inline constexpr uint32_t kVmentry = 0x81001;

@@ -106,17 +106,22 @@ TEST(AgentMessages, HelloHasDocumentedBytes) {
   EXPECT_EQ(AsText(Bytes(frame).first(4)), "XSAG");
 }
 
-// Version 1.10 added functions, 1.8 the kernel's times of CPUs, 1.7 the kernel's events, 1.5
-// threads, 1.4 the pieces of stacks and branch records, 1.1 the source.
+// Version 1.11 added that the guest is to shut down, 1.10 functions, 1.8 the kernel's times of
+// CPUs, 1.7 the kernel's events, 1.5 threads, 1.4 the pieces of stacks and branch records, 1.1 the
+// source.
 TEST(AgentMessages, PrepareOfOlderVersionsHasDefaults) {
   Prepare newest{{"cycles"}, true, GuestSource::kXenoprof, 8192, true, 7, true};
   newest.kernel_events = {"lock"};
   newest.cpu_times = true;
   newest.functions = {"acpi_*"};
+  newest.shutdown = true;
   const auto frame = Encode(newest);
   const Bytes payload = Bytes(frame).subspan(kFrameHeader);
   EXPECT_EQ(Read(frame, frame.size()), std::vector<AnyMessage>({newest}));
-  constexpr size_t kSince10 = 2 * sizeof(uint16_t) + std::string_view("acpi_*").size();
+  const auto of_1_10 = EncodeFrame(4, payload.first(payload.size() - 1));
+  newest.shutdown = false;
+  EXPECT_EQ(Read(of_1_10, of_1_10.size()), std::vector<AnyMessage>({newest}));
+  constexpr size_t kSince10 = 2 * sizeof(uint16_t) + std::string_view("acpi_*").size() + 1;
   const auto of_1_8 = EncodeFrame(4, payload.first(payload.size() - kSince10));
   newest.functions.clear();
   EXPECT_EQ(Read(of_1_8, of_1_8.size()), std::vector<AnyMessage>({newest}));

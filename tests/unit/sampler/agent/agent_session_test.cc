@@ -286,6 +286,7 @@ TEST_F(AgentSessionTest, AsksForEventsOfTheKernel) {
   how.threads = true;
   how.kernel_events = {"raw_syscalls"};
   how.functions = {"acpi_*"};
+  how.shutdown = true;
   guest_.ready_for.kernel_traces = {{.source = "ftrace", .vcpu = {}, .read = 0, .lost = 0}};
   guest_.ready_for.sources.push_back({"perf", "", 0, 0});
   guest_.ready_for.sources[0].problems.assign(20, "no\x1b[2J" + std::string(1000, 'x'));
@@ -295,6 +296,7 @@ TEST_F(AgentSessionTest, AsksForEventsOfTheKernel) {
   EXPECT_EQ(guest_.prepared->kernel_events, how.kernel_events);
   EXPECT_EQ(guest_.prepared->functions, how.functions);
   EXPECT_TRUE(guest_.prepared->cpu_times);
+  EXPECT_TRUE(guest_.prepared->shutdown);
   ASSERT_EQ(session->notes().size(), 16U);
   EXPECT_EQ(session->notes()[0], "no?[2J" + std::string(250, 'x'));
   guest_.hello.minor = kFirstMinorWithKernelEvents - 1;

@@ -1,0 +1,53 @@
+// Where the time of a domain's shutdown went: the phases that its kernel's events show, and what
+// its vCPUs did in them by Xen's trace; then what is left to the toolstack.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/ids.h"
+#include "base/tsc.h"
+#include "guests/phases/phase_switches.h"
+#include "guests/phases/phase_times.h"
+#include "guests/shutdown/shutdown_phases.h"
+#include "recording/info.h"
+#include "trace/trace_file.h"
+
+namespace xenoscope::guests {
+
+// How a domain ended.
+enum class DomainEnd : uint8_t {
+  kUnknown,  // it shut down; the trace does not say why
+  kPoweredOff,
+  kRebooted,
+  kCrashed,
+  kDestroyed,  // by the toolstack, while it ran
+};
+
+struct Shutdown {
+  // Contiguous: those of the guest's kernel, or "guest" from where the trace first has the domain,
+  // if its events show none; "after last event", unless the last event's phase is the kernel's own;
+  // "destroy" from the guest's end until Xen has removed the domain. Their times are of all
+  // `vcpus`: they add up to their lengths times the number of these.
+  std::vector<Phase> phases;
+  std::vector<VcpuId> vcpus;  // of which the trace has something
+  Tsc guest_end;              // no vCPU runs from here on
+  DomainEnd how = DomainEnd::kUnknown;
+  bool destroyed = false;  // the trace has the end of the domain: the last phase is "destroy"
+  ShutdownPhases kernel;
+};
+
+// Joins the phases with Xen's trace. `changes` are those of the recording. Errors (NotFound): the
+// domain did not end; (Internal): a phase's times are more than its length. Two passes over the
+// trace up to the domain's end, O(log phases) for each segment.
+absl::StatusOr<Shutdown> FollowShutdown(DomainId domain, ShutdownPhases phases,
+                                        std::span<const recording::DomainChange> changes,
+                                        const trace::TraceFile& xen);
+
+// Returns the phases as threads of all vCPUs. O(phases * vCPUs).
+[[nodiscard]] PhaseSwitches SwitchesOf(DomainId domain, const Shutdown& shutdown);
+
+}  // namespace xenoscope::guests
