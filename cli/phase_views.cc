@@ -1,5 +1,7 @@
 #include "cli/phase_views.h"
 
+#include <nlohmann/json.hpp>
+
 #include "base/error.h"
 #include "cli/output.h"
 #include "report/table/table_csv.h"

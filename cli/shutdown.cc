@@ -61,6 +61,7 @@ absl::StatusOr<DomainId> ChooseEnded(const recording::Recording& recording,
   }
   if (ended.size() > 1) {
     std::vector<std::string> names;
+    names.reserve(ended.size());
     for (const DomainId id : ended) names.push_back(DomainLabel(id, info.NameOf(id)));
     return InvalidError("{} has the ends of {}: choose one with --domain", recording.path(),
                         fmt::join(names, ", "));

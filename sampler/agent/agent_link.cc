@@ -35,7 +35,7 @@ absl::Status Link::Send() {
 // What the peer sent before it went is still received.
 absl::Status Link::Pump(size_t limit) {
   if (channel_ == nullptr) return absl::UnavailableError("the connection was closed");
-  const absl::Status sending = Send();
+  absl::Status sending = Send();
   std::array<std::byte, kReadSize> buffer;
   for (size_t taken = 0; taken < limit;) {
     XENOSCOPE_ASSIGN_OR_RETURN(const size_t n, channel_->Receive(buffer));
