@@ -56,9 +56,9 @@ class Lab:
             raise SystemExit(1)
         return json.loads(done.stdout)
 
-    def dump(self, *options):
+    def dump(self, *options, which=""):
         """The records of the trace."""
-        done = subprocess.run([PROGRAM, "dump", self.path(), "--format", "json", *options],
+        done = subprocess.run([PROGRAM, "dump", self.path(which), "--format", "json", *options],
                               capture_output=True, text=True, check=True)
         return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -770,11 +770,22 @@ def boot_cost(lab):
                   f"{name} runs {ratio:.4f} times as long: {ran[name]:,} cycles, its twin {ran['plain']:,}")
 
 
-def ran_until_mark(lab, name):
+def boot_sampled(lab):
+    """A guest that records its boot, and is sampled meanwhile, executes hardly more instructions than its twin."""
+    recording = lab.recording("sampled")
+    seconds = (recording["stopped_tsc"] - recording["started_tsc"]) / recording["host"]["clock_hz"]
+    event, = (event for event in recording["events"] if "nmis" in event)
+    rate = event["nmis"]["logged"] / seconds
+    lab.check(rate > 900, f"{event['nmis']['logged']} samples were taken, {rate:.0f} a second")
+    plain, ran = (ran_until_mark(lab, name, which=name) for name in ("plain", "sampled"))
+    lab.check(1 < ran / plain < 1.05, f"it runs {ran / plain:.4f} times as long: {ran:,} cycles, its twin {plain:,}")
+
+
+def ran_until_mark(lab, name, which=""):
     """The cycles for which a guest's only vCPU ran until it wrote its first mark."""
-    domain = domains_by_name(lab.recording())[name]["id"]
+    domain = domains_by_name(lab.recording(which))[name]["id"]
     ran, since = 0, None
-    for record in lab.dump("--domain", name):
+    for record in lab.dump("--domain", name, which=which):
         if record["event"] == "runstate_change" and record["fields"]["vcpu"]["domid"] == domain:
             change = record["fields"]["change"]
             if change["old"] == "running":
@@ -1693,5 +1704,6 @@ def shared(lab):
 CHECKS = {check.__name__: check for check in
       (ci, counts, hyper, marks, threads, held, lost, xentrace, drains, boost, budget, nested, polls, orc, modules,
        programs, orc_hvm, frames, agent, agent_stacks, agent_threads, agent_functions, agent_busy, boot_levels,
-       boot_functions, boot_smp, boot_cost, shutdown, agentdies, hostile, sources, members, newxen, ends, lifecycle, later,
-       livepatch, kaslr, hvm, ratio, events, ipc, agent_events, stat, stat_agents, vpmu, vpmu_modes, vpmu_newer, shared)}
+       boot_functions, boot_smp, boot_cost, boot_sampled, shutdown, agentdies, hostile, sources, members,
+       newxen, ends, lifecycle, later, livepatch, kaslr, hvm, ratio, events, ipc, agent_events, stat, stat_agents, vpmu,
+       vpmu_modes, vpmu_newer, shared)}
