@@ -12,7 +12,7 @@
 namespace xenoscope::guests {
 namespace {
 
-constexpr uint32_t kInit = 1;
+constexpr uint32_t kInitThread = 1;
 // Programs that shut a Linux down. Xen's toolstack lets its kernel execute poweroff or reboot
 // (orderly_poweroff and orderly_reboot, kernel/reboot.c).
 constexpr std::array<std::string_view, 4> kPrograms{"poweroff", "reboot", "halt", "shutdown"};
@@ -35,9 +35,14 @@ bool EndsLinux(uint64_t command) {
   return std::ranges::find(kCommands, command & 0xffffffff) != kCommands.end();
 }
 
-class Finder {
+// A guest's names may be long.
+std::string_view ShortName(std::string_view text) {
+  return text.substr(0, ShutdownPhases::kMaxName);
+}
+
+class ShutdownFinder {
  public:
-  explicit Finder(std::string_view from) : from_(from) {}
+  explicit ShutdownFinder(std::string_view from) : from_(from) {}
 
   // Takes the next event in the order of time.
   void Take(const CpuCursor& cursor) {
@@ -115,14 +120,14 @@ class Finder {
       found_.processes.clear();
       found_.processes_left_out = 0;
     }
-    if (event.thread == kInit && executed_.size() < ShutdownPhases::kMaxPhases) {
-      executed_.push_back({std::string(name.substr(0, ShutdownPhases::kMaxName)), at});
+    if (event.thread == kInitThread && executed_.size() < ShutdownPhases::kMaxPhases) {
+      executed_.push_back({std::string(ShortName(name)), at});
     }
   }
 
   void OnSignal(const KernelEvent& event, Tsc at) {
     if (!AsksToEnd(event.number)) return;
-    if (event.number == kSigTerm && event.current == kInit && !first_term_) first_term_ = at;
+    if (event.number == kSigTerm && event.current == kInitThread && !first_term_) first_term_ = at;
     const auto signal = static_cast<uint8_t>(event.number);
     if (!open_.contains(event.thread)) Open(event, at, signal);
     const auto open = open_.find(event.thread);
@@ -145,7 +150,7 @@ class Finder {
     Asked& process = open_[event.thread];
     process = {};
     process.pid = event.thread;
-    process.name = event.name;
+    process.name = ShortName(event.name);
     process.when = {at, at};
     process.first_signal = process.last_signal = signal;
   }
@@ -154,7 +159,7 @@ class Finder {
     const auto open = open_.find(event.thread);
     if (open == open_.end()) return;
     Asked& process = open->second;
-    process.name = event.name;
+    process.name = ShortName(event.name);
     process.ended = true;
     Keep(process, at);
     open_.erase(open);
@@ -187,7 +192,7 @@ class Finder {
 
 absl::StatusOr<ShutdownPhases> FindShutdownPhases(const KernelTrace& trace, const EventClock& clock,
                                                   std::string_view from) {
-  Finder finder(from);
+  ShutdownFinder finder(from);
   KernelTraceFaults faults;
   TakeEventsInOrder(trace, clock, faults, [&finder](const CpuCursor& cursor) {
     finder.Take(cursor);
