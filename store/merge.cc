@@ -25,6 +25,7 @@ constexpr std::array kColumns = {Dimension::kHost,    Dimension::kDomain, Dimens
 constexpr size_t kMaxDomains = 65'536;
 constexpr double kNsPerSecond = 1e9;
 constexpr double kMaxCycles = 0x1p60;
+constexpr uint32_t kNoStratum = ~uint32_t{0};
 
 ClusterSums& operator+=(ClusterSums& sums, const ClusterSums& more) {
   sums.x += more.x;
@@ -83,8 +84,6 @@ absl::Status Merger::Begin(const Slice& slice, const Dictionary& dictionary) {
   scale_ = static_cast<double>(out_.clock.hz) / static_cast<double>(head.clock_hz);
   const double period = head.period * scale_;
   if (host != host_ || period != period_) ForgetHost();
-  parts_in_order_.Restart();
-  unions_in_order_.Restart();
   host_ = host;
   period_ = period;
   const auto sampled_ns = static_cast<double>(head.end_ns - head.begin_ns - slice.gaps_ns);
@@ -107,10 +106,7 @@ absl::Status Merger::Begin(const Slice& slice, const Dictionary& dictionary) {
 void Merger::ForgetHost() {
   known_places_.clear();
   strata_of_places_.clear();
-  known_parts_.clear();
-  known_unions_.clear();
-  parts_in_order_.Clear();
-  unions_in_order_.Clear();
+  known_parts_.Clear();
   last_place_key_ = ~uint64_t{0};
 }
 
@@ -136,7 +132,9 @@ uint32_t Merger::PlaceOf(VcpuNumber vcpu, ContextNumber number) {
   const auto next = static_cast<uint32_t>(strata_of_places_.size());
   const auto [known, is_new] = known_places_.try_emplace(key, next);
   const uint32_t place = known->second;
-  if (is_new) strata_of_places_.push_back(NewStratumOf(vcpu, number));
+  if (is_new) {
+    strata_of_places_.push_back(number == kAllContexts ? kNoStratum : NewStratumOf(vcpu, number));
+  }
   last_place_key_ = key;
   return last_place_ = place;
 }
@@ -161,50 +159,54 @@ uint32_t Merger::NewStratumOf(VcpuNumber vcpu, ContextNumber number) {
   return at->second;
 }
 
-uint32_t Merger::RowOf(VcpuNumber vcpu, const Context& context, const CodeKey& code) {
+const Merger::Code& Merger::CodeOf(CodeNumber number) {
+  if (number.value >= codes_.size()) codes_.resize(number.value + 1);
+  Code& code = codes_[number.value];
+  if (code.function != kNotNamed) return code;
+  const CodeKey& key = dictionary_->codes[number];
+  const bool late = late_names_ != nullptr && Has(Dimension::kFunction);
+  code.mode = key.mode;
+  code.image = names_.Intern(key.image);
+  code.function = names_.Intern(late ? late_names_->NameOf(key.function) : key.function);
+  return code;
+}
+
+uint32_t Merger::RowOf(VcpuNumber vcpu, const Context& context, const Code& code) {
   const correlate::KeyLayout& layout = sums_.rows.layout;
   correlate::RowKey key = layout.EmptyKey();
   layout.Put(Dimension::kHost, host_, key);
   layout.Put(Dimension::kDomain, domain_of_[vcpu.value].value, key);
   layout.Put(Dimension::kVcpu, dictionary_->vcpus[vcpu].number, key);
   layout.Put(Dimension::kMode, static_cast<uint64_t>(code.mode), key);
-  if (Has(Dimension::kImage)) layout.Put(Dimension::kImage, names_.Intern(code.image), key);
-  if (Has(Dimension::kFunction)) {
-    const bool late = late_names_ != nullptr;
-    layout.Put(Dimension::kFunction,
-               names_.Intern(late ? late_names_->NameOf(code.function) : code.function), key);
-  }
+  layout.Put(Dimension::kImage, code.image, key);
+  layout.Put(Dimension::kFunction, code.function, key);
   layout.PutContext(context, key);
   return sums_.rows.Find(key);
 }
 
-uint32_t Merger::PartOf(VcpuNumber vcpu, ContextNumber context, CodeNumber code) {
-  return parts_in_order_.NumberOf(Pair(PlaceOf(vcpu, context), code.value), [&](uint64_t key) {
-    const auto [known, is_new] = known_parts_.try_emplace(key);
-    if (is_new) known->second = NewPartOf(vcpu, context, dictionary_->codes[code]);
-    return known->second;
-  });
+Part& Merger::PartOf(VcpuNumber vcpu, ContextNumber context, CodeNumber code) {
+  const uint32_t place = PlaceOf(vcpu, context);
+  uint32_t& part = known_parts_.At(place, code.value);
+  if (part == PagedNumbers::kNone) part = NewPartOf(vcpu, strata_of_places_[place], CodeOf(code));
+  return sums_.rows.parts[part];
 }
 
-uint32_t Merger::NewPartOf(VcpuNumber vcpu, ContextNumber context, const CodeKey& code) {
-  const uint32_t row = RowOf(vcpu, ContextOf(context), code);
-  const uint32_t stratum = StratumOf(vcpu, context);
+uint32_t Merger::NewPartOf(VcpuNumber vcpu, uint32_t stratum, const Code& code) {
+  const Stratum& of_part = sums_.strata.all[stratum];
+  const uint32_t row = RowOf(vcpu, of_part.context, code);
   const uint32_t number = sums_.rows.PartOf(row, stratum);
-  if (sums_.strata.all[stratum].of_vcpu != StratumUnions::kNone) {
+  if (of_part.of_vcpu != StratumUnions::kNone) {
     sums_.rows.parts[number].union_number = sums_.strata.unions.UnionNumber(row, RefOf(vcpu));
   }
   return number;
 }
 
 uint32_t Merger::UnionOf(VcpuNumber vcpu, CodeNumber code) {
-  return unions_in_order_.NumberOf(Pair(vcpu.value, code.value), [&](uint64_t key) {
-    const auto [known, is_new] = known_unions_.try_emplace(key);
-    if (is_new) {
-      known->second =
-          sums_.strata.unions.UnionNumber(RowOf(vcpu, {}, dictionary_->codes[code]), RefOf(vcpu));
-    }
-    return known->second;
-  });
+  uint32_t& number = known_parts_.At(PlaceOf(vcpu, kAllContexts), code.value);
+  if (number == PagedNumbers::kNone) {
+    number = sums_.strata.unions.UnionNumber(RowOf(vcpu, {}, CodeOf(code)), RefOf(vcpu));
+  }
+  return number;
 }
 
 Part& Merger::DomainPartOf(VcpuNumber vcpu, uint32_t stratum) {
@@ -238,7 +240,7 @@ void Merger::AddStrata(const std::vector<StratumSums>& strata) {
     if (!correlate::IsTraced(kind) || more.totals.n == 0) continue;
     DomainPartOf(more.vcpu, number).sums += WholeStratum(more.totals);
     if (!exact_) continue;
-    const uint32_t part = NewPartOf(more.vcpu, more.context, {});
+    const uint32_t part = NewPartOf(more.vcpu, number, {});
     sums_.rows.parts[part].sums += WholeStratum(more.totals);
   }
 }
@@ -272,12 +274,16 @@ void Merger::AddParts(const SliceSums& sums) {
     const bool traced = correlate::IsTraced(sums_.strata.all[stratum].context.kind);
     if (!traced) DomainPartOf(more.vcpu, stratum).sums += more.sums;
     if (exact_ && traced) continue;  // AddStrata
+    uint32_t of_row = StratumUnions::kNone;
     if (more.sums.xx > 0) {
-      sums_.rows.parts[PartOf(more.vcpu, more.context, more.code)].sums += more.sums;
+      Part& part = PartOf(more.vcpu, more.context, more.code);
+      part.sums += more.sums;
+      of_row = part.union_number;
     }
     const uint32_t of_vcpu = sums_.strata.all[stratum].of_vcpu;
     if (more.union_xn == 0 || of_vcpu == StratumUnions::kNone) continue;
-    sums_.strata.unions.AddProducts(UnionOf(more.vcpu, more.code), of_vcpu, more.union_xn);
+    if (of_row == StratumUnions::kNone) of_row = UnionOf(more.vcpu, more.code);
+    sums_.strata.unions.AddProducts(of_row, of_vcpu, more.union_xn);
   }
   if (!has_unions_) return;
   for (const UnionSums& more : sums.unions) {
@@ -292,10 +298,18 @@ void Merger::AddCrosses(const std::vector<CrossSums>& crosses) {
     }
     if (more.columns != columns_) continue;
     if (more.context != kAllContexts) {
-      sums_.rows.parts[PartOf(more.vcpu, more.context, more.code)].sums.xx += more.xx;
+      PartOf(more.vcpu, more.context, more.code).sums.xx += more.xx;
     } else if (has_unions_) {
       sums_.strata.unions.Add(UnionOf(more.vcpu, more.code), {more.xx, 0});
     }
+  }
+}
+
+void Merger::AddCounters(const std::vector<Counter>& counters) {
+  for (const Counter& more : counters) {
+    const uint32_t number = counters_.Intern(more.name);
+    if (number == counts_.size()) counts_.push_back(0);
+    counts_[number] += more.value;
   }
 }
 
@@ -305,7 +319,7 @@ absl::Status Merger::Add(const Slice& slice, const Dictionary& dictionary) {
   AddVcpus(slice.sums);
   AddParts(slice.sums);
   AddCrosses(slice.sums.crosses);
-  for (const Counter& counter : slice.sums.counters) AddCounter(counter, out_, out_);
+  AddCounters(slice.sums.counters);
   return absl::OkStatus();
 }
 
@@ -341,6 +355,9 @@ absl::StatusOr<MergedProfile> Merger::Finish() {
   SetDimensions(sums_.rows, result.rows);
   SetDimensions(sums_.domains, result.domains);
   XENOSCOPE_RETURN_IF_ERROR(estimator.AddTotals(result));
+  for (size_t i = 0; i < counts_.size(); ++i) {
+    AddCounter({counters_.all()[i], counts_[i]}, out_, out_);
+  }
   out_.domains = domains_.all();
   out_.exits = exits_.all();
   out_.hosts = hosts_.all();

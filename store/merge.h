@@ -13,7 +13,7 @@
 #include "base/string_interner.h"
 #include "correlate/profile_sums.h"
 #include "profile/profile_results.h"
-#include "store/same_order.h"
+#include "store/paged_numbers.h"
 #include "store/store.h"
 
 namespace xenoscope::store {
@@ -54,6 +54,14 @@ class Merger {
  private:
   // A key of strata: the host, the vCPU, the context, and the period where that sizes the stratum.
   using StratumKey = std::tuple<uint32_t, VcpuRef, correlate::Context, double>;
+  // names_ has not so many.
+  static constexpr uint32_t kNotNamed = ~uint32_t{0};
+  // The columns of code of a row, with numbers of names_.
+  struct Code {
+    Mode mode = Mode::kUser;
+    uint32_t image = kNotNamed;
+    uint32_t function = kNotNamed;
+  };
 
   Merger(std::vector<correlate::Dimension> by, uint64_t clock_hz);
 
@@ -70,12 +78,13 @@ class Merger {
   // Returns the number of the vCPU and context together, of this host alone.
   uint32_t PlaceOf(VcpuNumber vcpu, ContextNumber context);
   uint32_t NewStratumOf(VcpuNumber vcpu, ContextNumber context);
-  // Returns the number of the part of the row of that code.
-  uint32_t PartOf(VcpuNumber vcpu, ContextNumber context, CodeNumber code);
-  uint32_t NewPartOf(VcpuNumber vcpu, ContextNumber context, const CodeKey& code);
+  // Returns the part of the row of that code.
+  correlate::Part& PartOf(VcpuNumber vcpu, ContextNumber context, CodeNumber code);
+  uint32_t NewPartOf(VcpuNumber vcpu, uint32_t stratum, const Code& code);
   // Returns the row's union of the vCPU's strata.
   uint32_t UnionOf(VcpuNumber vcpu, CodeNumber code);
-  uint32_t RowOf(VcpuNumber vcpu, const correlate::Context& context, const CodeKey& code);
+  uint32_t RowOf(VcpuNumber vcpu, const correlate::Context& context, const Code& code);
+  const Code& CodeOf(CodeNumber number);
   // Returns what the domain has of the stratum.
   correlate::Part& DomainPartOf(VcpuNumber vcpu, uint32_t stratum);
 
@@ -86,6 +95,7 @@ class Merger {
   void AddVcpus(const SliceSums& sums);
   void AddParts(const SliceSums& sums);
   void AddCrosses(const std::vector<CrossSums>& crosses);
+  void AddCounters(const std::vector<Counter>& counters);
   void SetDimensions(const correlate::RowSums& rows, std::vector<correlate::ProfileRow>& out) const;
 
   uint64_t clock_hz_ = 0;    // 0: that of the first slice
@@ -103,14 +113,11 @@ class Merger {
   double period_ = 1;
   double scale_ = 1;  // from the cycles of its clock to those of the first slice's
   // What was found for the keys of the slice's host, in slices of the same period: numbers of
-  // places by vCPU and context, their strata, parts by place and code, unions by vCPU and code.
+  // places by vCPU and context, and their strata.
   absl::flat_hash_map<uint64_t, uint32_t> known_places_;
   std::vector<uint32_t> strata_of_places_;
-  absl::flat_hash_map<uint64_t, uint32_t> known_parts_;
-  absl::flat_hash_map<uint64_t, uint32_t> known_unions_;
-  // The same of rows of its slice before.
-  SameOrder<uint64_t> parts_in_order_;
-  SameOrder<uint64_t> unions_in_order_;
+  // Parts by place and code, and, at a vCPU's place of all contexts, unions.
+  PagedNumbers known_parts_;
   // The last one of known_places_.
   uint64_t last_place_key_ = ~uint64_t{0};
   uint32_t last_place_ = 0;
@@ -119,6 +126,9 @@ class Merger {
   StringInterner domains_;
   StringInterner exits_;
   StringInterner names_;
+  std::vector<Code> codes_;  // by CodeNumber
+  StringInterner counters_;
+  std::vector<double> counts_;                                          // by counter
   std::vector<DomainId> domain_of_;                                     // by VcpuNumber
   absl::flat_hash_map<std::pair<uint32_t, VcpuNumber>, VcpuRef> refs_;  // by host and vCPU
 };
