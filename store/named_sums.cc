@@ -166,11 +166,6 @@ absl::Status NoSuchKey(std::string_view kind, EntryId id) {
   return InvalidError("the store is damaged: a slice has no good {} {}", kind, id);
 }
 
-bool IsBounded(std::string_view name) {
-  return name.size() <= kMaxName &&
-         std::ranges::all_of(name, [](char c) { return c >= ' ' && c <= '~'; });
-}
-
 }  // namespace
 
 absl::StatusOr<PackedSlice> PackNamed(const SliceSums& sums, const Dictionary& dictionary) {
@@ -184,29 +179,20 @@ absl::StatusOr<PackedSlice> PackNamed(const SliceSums& sums, const Dictionary& d
 }
 
 uint32_t NamedReader::NumberOf(std::string_view name) {
+  if (const std::optional<uint32_t> known = all_names_.Find(name)) return *known;
   // Names are bounded when they are written, but the bytes may be from anywhere.
-  return all_names_.Intern(IsBounded(name) ? name : BoundedName(name));
+  return all_names_.Intern(BoundedName(name));
 }
 
 absl::Status NamedReader::SetNames(std::string_view text) {
-  if (text == std::string_view(names_.bytes.data(), names_.bytes.size())) return absl::OkStatus();
-  std::swap(names_, before_);
-  names_.bytes.assign(text.begin(), text.end());
-  names_.all.clear();
-  // Both are in order: names of the slice before are met one after the other.
-  auto before = before_.all.begin();
-  std::string_view left(names_.bytes.data(), names_.bytes.size());
-  while (!left.empty()) {
-    const size_t length = left.find(kEndOfName);
+  names_.clear();
+  while (!text.empty()) {
+    const size_t length = text.find(kEndOfName);
     if (length == std::string_view::npos) {
-      names_ = {};
       return InvalidError("the store is damaged: the last name of a slice has no end");
     }
-    const std::string_view name = left.substr(0, length);
-    left.remove_prefix(length + 1);
-    int order = 1;  // of the name and that of the slice before
-    while (before != before_.all.end() && (order = name.compare(before->text)) > 0) ++before;
-    names_.all.push_back({name, order == 0 ? before->number : NumberOf(name)});
+    names_.push_back(NumberOf(text.substr(0, length)));
+    text.remove_prefix(length + 1);
   }
   return absl::OkStatus();
 }
@@ -219,21 +205,20 @@ absl::Status NamedReader::ReadKeys(PlaneReader& in, size_t names, size_t columns
   for (size_t i = 0; good && i < columns; ++i) good = in.Differences(count, columns_.at(i));
   std::vector<Number>& known = Known<Number>();
   known.resize(1);
-  numbers.in_order.Restart();
   for (uint32_t row = 0; good && row < count; ++row) {
     std::array<uint32_t, 3> key{};
     for (size_t i = 0; i < columns; ++i) key.at(i) = columns_.at(i)[row];
     for (size_t i = 0; good && i < names; ++i) {
-      good = key.at(i) - 1 < names_.all.size();  // 0 is beyond the end
-      if (good) key.at(i) = names_.all[key.at(i) - 1].number;
+      good = key.at(i) - 1 < names_.size();  // 0 is beyond the end
+      if (good) key.at(i) = names_[key.at(i) - 1];
     }
     if (!good) break;
-    const uint32_t number =
-        numbers.in_order.NumberOf({key[0], key[1], key[2]}, [&](const Key& each) {
-          const auto [found, is_new] = numbers.all.try_emplace(each, kUnknown);
-          if (is_new) found->second = make(each).value_or(Number{kUnknown}).value;
-          return found->second;
-        });
+    const Key of_row{key[0], key[1], key[2]};
+    const uint32_t at = numbers.keys.Intern(of_row, of_row.Mixed());
+    if (at == numbers.numbers.size()) {
+      numbers.numbers.push_back(make(of_row).value_or(Number{kUnknown}).value);
+    }
+    const uint32_t number = numbers.numbers[at];
     good = number != kUnknown;
     known.push_back({number});
   }
@@ -274,8 +259,8 @@ absl::Status NamedReader::Read(std::string_view names, Bytes packed, const Wante
 }
 
 absl::Status NamedReader::Read(EntryId id, std::string& name) {
-  if (id - 1 >= names_.all.size()) return NoSuchKey("name", id);
-  name = TextOf(names_.all[id - 1].number);
+  if (id - 1 >= names_.size()) return NoSuchKey("name", id);
+  name = TextOf(names_[id - 1]);
   return absl::OkStatus();
 }
 

@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
+#include "base/hash.h"
+#include "base/interner.h"
 #include "base/string_interner.h"
 #include "store/packed_sums.h"
-#include "store/same_order.h"
 #include "store/slice.h"
 #include "store/store.h"
 
@@ -39,9 +39,8 @@ class NamedReader final : public KeyReader {
   // The dictionary outlives the reader.
   explicit NamedReader(Dictionary& dictionary) : dictionary_(dictionary) {}
 
-  // Reads the sums that are wanted into `sums`, and leaves no others there. Names that the slice
-  // before had, too, cost a comparison. Errors (InvalidArgument): the bytes are something else.
-  // O(names + sums).
+  // Reads the sums that are wanted into `sums`, and leaves no others there. Errors
+  // (InvalidArgument): the bytes are something else. O(names + sums).
   absl::Status Read(std::string_view names, PlaneReader& packed, const WantedSums& wanted,
                     SliceSums& sums);
   // The same of a value that is still compressed.
@@ -63,27 +62,21 @@ class NamedReader final : public KeyReader {
     friend H AbslHashValue(H h, const Key& key) {
       return H::combine(std::move(h), key.a, key.b, key.c);
     }
+    [[nodiscard]] uint64_t Mixed() const {
+      return MultiplyHash(uint64_t{a} << 32 ^ uint64_t{b} << 8 ^ c) >> 32;
+    }
   };
-  // The keys of all slices by their numbers in the dictionary; kUnknown: not as it must be.
+  // The keys of all slices, and their numbers in the dictionary; kUnknown: not as it must be.
   struct Numbers {
-    absl::flat_hash_map<Key, uint32_t> all;
-    SameOrder<Key> in_order;
-  };
-  struct Name {
-    std::string_view text;
-    uint32_t number = 0;  // in all_names_
-  };
-  // The names of a slice, by number from 0 on.
-  struct Names {
-    std::vector<char> bytes;
-    std::vector<Name> all;
+    Interner<Key, 4096> keys;
+    std::vector<uint32_t> numbers;
   };
 
   absl::Status Find(EntryId id, VcpuNumber& vcpu) override;
   absl::Status Find(EntryId id, ContextNumber& context) override;
   absl::Status Find(EntryId id, CodeNumber& code) override;
 
-  // Sets names_ to those of this text.
+  // Sets names_ to the numbers of the names in this text.
   absl::Status SetNames(std::string_view text);
   uint32_t NumberOf(std::string_view name);
   // Reads a table of keys, which have so many names and other columns, into Known. `make` makes a
@@ -94,9 +87,8 @@ class NamedReader final : public KeyReader {
   const std::string& TextOf(uint32_t number) const { return all_names_.all()[number]; }
 
   Dictionary& dictionary_;
-  Names names_;
-  Names before_;  // those of the slice before
   StringInterner all_names_;
+  std::vector<uint32_t> names_;  // those of the slice, in all_names_
   Numbers vcpus_;
   Numbers contexts_;
   Numbers codes_;
