@@ -131,43 +131,54 @@ absl::StatusOr<std::string> Pack(const SliceSums& sums, KeyWriter& keys) {
 }
 
 template <typename Value>
-std::vector<Value>& Unpacker::ColumnOf() {
-  if constexpr (std::is_same_v<Value, float>) return floats_;
-  if constexpr (std::is_same_v<Value, double>) return doubles_;
-  if constexpr (std::is_same_v<Value, uint64_t>) return numbers_;
+std::vector<Value>& Unpacker::ColumnOf(size_t field) {
+  if constexpr (std::is_same_v<Value, float>) return floats_.at(field);
+  if constexpr (std::is_same_v<Value, double>) return doubles_.at(field);
+  if constexpr (std::is_same_v<Value, uint64_t>) return numbers_.at(field);
+}
+
+template <typename Sums>
+absl::Status Unpacker::ReadColumns(PlaneReader& in, uint32_t count) {
+  constexpr size_t kKeys = Table<Sums>::kKeys;
+  static_assert(kFields<Sums> <= kMostFields);
+  absl::Status keys = ForEachField<0, kKeys>([&]<size_t kField>() {
+    return in.Differences(count, ids_[kField]) ? absl::OkStatus() : Truncated();
+  });
+  if (!keys.ok()) return keys;
+  return ForEachField<kKeys, kFields<Sums>>([&]<size_t kField>() {
+    auto& values = ColumnOf<StoredOf<Sums, kField>>(kField);
+    return in.Column(count, values) ? absl::OkStatus() : Truncated();
+  });
 }
 
 template <typename Sums>
 absl::Status Unpacker::ReadTable(PlaneReader& in, KeyReader& keys, const WantedSums& wanted,
                                  std::vector<Sums>& rows) {
+  constexpr size_t kKeys = Table<Sums>::kKeys;
   uint32_t count = 0;
   if (!in.Number(count) || count > in.left() / kRowBytes<Sums>) return Truncated();
   if (!IsWanted<Sums>(wanted)) {
     rows.clear();
     return in.Skip(count * kRowBytes<Sums>) ? absl::OkStatus() : Truncated();
   }
+  XENOSCOPE_RETURN_IF_ERROR(ReadColumns<Sums>(in, count));
   rows.resize(count);
-  absl::Status read = ForEachField<0, Table<Sums>::kKeys>([&]<size_t kField>() {
-    if (!in.Differences(count, ids_)) return Truncated();
-    for (uint32_t i = 0; i < count; ++i) {
-      auto&& key = std::get<kField>(Table<Sums>::Fields(rows[i]));
-      if (i > 0 && ids_[i] == ids_[i - 1]) {
-        key = std::get<kField>(Table<Sums>::Fields(rows[i - 1]));
-        continue;
-      }
-      XENOSCOPE_RETURN_IF_ERROR(ReadKey(ids_[i], keys, key));
-    }
-    return absl::OkStatus();
-  });
-  if (!read.ok()) return read;
-  return ForEachField<Table<Sums>::kKeys, kFields<Sums>>([&]<size_t kField>() -> absl::Status {
-    auto& values = ColumnOf<StoredOf<Sums, kField>>();
-    if (!in.Column(count, values)) return Truncated();
-    for (uint32_t i = 0; i < count; ++i) {
-      std::get<kField>(Table<Sums>::Fields(rows[i])) = values[i];
-    }
-    return absl::OkStatus();
-  });
+  for (uint32_t i = 0; i < count; ++i) {
+    auto fields = Table<Sums>::Fields(rows[i]);
+    absl::Status read = ForEachField<0, kKeys>([&]<size_t kField>() {
+      const std::vector<EntryId>& ids = ids_[kField];
+      auto& key = std::get<kField>(fields);
+      if (i == 0 || ids[i] != ids[i - 1]) return ReadKey(ids[i], keys, key);
+      key = std::get<kField>(Table<Sums>::Fields(rows[i - 1]));
+      return absl::OkStatus();
+    });
+    if (!read.ok()) return read;
+    (void)ForEachField<kKeys, kFields<Sums>>([&]<size_t kField>() {
+      std::get<kField>(fields) = ColumnOf<StoredOf<Sums, kField>>(kField)[i];
+      return absl::OkStatus();
+    });
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Unpacker::Read(PlaneReader& in, KeyReader& keys, const WantedSums& wanted,

@@ -2,6 +2,7 @@
 // space, and reading them ten times the time.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -32,17 +33,23 @@ class Unpacker {
   absl::Status Read(Bytes packed, KeyReader& keys, const WantedSums& wanted, SliceSums& sums);
 
  private:
-  PlaneReader planes_;
-  std::vector<uint32_t> ids_;
-  std::vector<float> floats_;
-  std::vector<double> doubles_;
-  std::vector<uint64_t> numbers_;
+  static constexpr size_t kMostFields = 13;
 
+  // The column of a field.
   template <typename Value>
-  std::vector<Value>& ColumnOf();
+  std::vector<Value>& ColumnOf(size_t field);
+  template <typename Sums>
+  absl::Status ReadColumns(PlaneReader& in, uint32_t count);
   template <typename Sums>
   absl::Status ReadTable(PlaneReader& in, KeyReader& keys, const WantedSums& wanted,
                          std::vector<Sums>& rows);
+
+  PlaneReader planes_;
+  // By field of the table that is being read.
+  std::array<std::vector<EntryId>, kMostFields> ids_;
+  std::array<std::vector<float>, kMostFields> floats_;
+  std::array<std::vector<double>, kMostFields> doubles_;
+  std::array<std::vector<uint64_t>, kMostFields> numbers_;
 };
 
 }  // namespace xenoscope::store
