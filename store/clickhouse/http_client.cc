@@ -26,6 +26,8 @@ constexpr long kOk = 200;
 constexpr long kUnauthorized = 401;
 constexpr long kForbidden = 403;
 constexpr size_t kMaxMessage = 500;
+constexpr size_t kServerBuffer = size_t{64} << 20;
+constexpr long kReceiveBuffer = 128L << 10;  // fits into a cache
 
 // Appends a piece of the answer.
 size_t Receive(const char* bytes, size_t size, size_t count, void* to) {
@@ -149,23 +151,27 @@ absl::StatusOr<HttpClient> HttpClient::Open(ServerUrl url) {
   if (!url.netrc.empty()) curl->Set(CURLOPT_NETRC_FILE, url.netrc.c_str());
   if (!url.ca.empty()) curl->Set(CURLOPT_CAINFO, url.ca.c_str());
   curl->Set(CURLOPT_WRITEFUNCTION, &Receive);
+  curl->Set(CURLOPT_BUFFERSIZE, kReceiveBuffer);
   return HttpClient(std::move(url), std::move(curl));
 }
 
-absl::StatusOr<std::string> HttpClient::Run(std::string_view sql, std::string_view data) {
+absl::StatusOr<std::string> HttpClient::Run(std::string_view sql, std::string_view data,
+                                            std::string memory) {
   // Without wait_end_of_query an error in the middle would come as a part of the answer.
   // libcurl looks for the password of a user that the address names, not of CURLOPT_USERNAME.
   const std::string user = url_.user.empty() ? "" : curl_->Escape(url_.user) + "@";
+  // Answers that are longer than the buffer go through a file of the server.
   std::string address =
-      fmt::format("http{}://{}{}:{}/?database={}&wait_end_of_query=1", url_.secure ? "s" : "", user,
-                  url_.host, url_.port, url_.database);
+      fmt::format("http{}://{}{}:{}/?database={}&wait_end_of_query=1&buffer_size={}",
+                  url_.secure ? "s" : "", user, url_.host, url_.port, url_.database, kServerBuffer);
   const std::string_view body = data.empty() ? sql : data;
   if (!data.empty()) {
     // A slice is one block, which a MergeTree adds wholly or not.
     address += "&max_insert_block_size=100000000&insert_distributed_sync=1&query=";
     address += curl_->Escape(sql);
   }
-  std::string answer;
+  std::string answer = std::move(memory);
+  answer.clear();
   curl_->Set(CURLOPT_URL, address.c_str());
   curl_->Set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
   curl_->Set(CURLOPT_POSTFIELDS, body.data());

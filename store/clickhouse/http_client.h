@@ -23,10 +23,12 @@ class HttpClient {
   ~HttpClient();
 
   // Runs a statement, and returns the server's whole answer, which may be anything. The data are
-  // those of an INSERT. Waits 10 s for a connection and 10 minutes for the answer. Errors: NotFound
-  // if no server answers, or it has no such database or table; PermissionDenied; ResourceExhausted
-  // if the answer is longer than kMaxAnswer; Internal with the server's message.
-  absl::StatusOr<std::string> Run(std::string_view sql, std::string_view data = {});
+  // those of an INSERT. The answer takes the memory of `memory`, so that pages of the one before
+  // are used again. Waits 10 s for a connection and 10 minutes for the answer. Errors: NotFound if
+  // no server answers, or it has no such database or table; PermissionDenied; ResourceExhausted if
+  // the answer is longer than kMaxAnswer; Internal with the server's message.
+  absl::StatusOr<std::string> Run(std::string_view sql, std::string_view data = {},
+                                  std::string memory = {});
 
   [[nodiscard]] const ServerUrl& url() const { return url_; }
 

@@ -14,9 +14,9 @@
 namespace xenoscope::store {
 namespace {
 
-absl::StatusOr<StoredSlices> Fetch(HttpClient& client, const Range& range) {
-  XENOSCOPE_ASSIGN_OR_RETURN(std::string answer,
-                             client.Run(SelectSlices(range, SliceColumns::kAll)));
+absl::StatusOr<StoredSlices> Fetch(HttpClient& client, const Range& range, std::string memory) {
+  XENOSCOPE_ASSIGN_OR_RETURN(std::string answer, client.Run(SelectSlices(range, SliceColumns::kAll),
+                                                            {}, std::move(memory)));
   std::optional<StoredSlices> slices = StoredSlices::Parse(std::move(answer));
   if (!slices) return DamagedAnswer(client);
   return *std::move(slices);
@@ -54,17 +54,21 @@ absl::Status ForEachPart(
   // What visits a slice may itself ask through `client`.
   XENOSCOPE_ASSIGN_OR_RETURN(HttpClient own, HttpClient::Open(client.url()));
   std::future<absl::StatusOr<StoredSlices>> next;
+  std::string memory;
   const auto fetch = [&](size_t part) {
     if (part == parts.size()) return;
-    next =
-        std::async(std::launch::async, [&own, &range = parts[part]] { return Fetch(own, range); });
+    next = std::async(std::launch::async,
+                      [&own, &range = parts[part], memory = std::move(memory)]() mutable {
+                        return Fetch(own, range, std::move(memory));
+                      });
   };
   fetch(0);
   for (size_t part = 0; part < parts.size(); ++part) {
-    const absl::StatusOr<StoredSlices> slices = next.get();
+    absl::StatusOr<StoredSlices> slices = next.get();
     XENOSCOPE_RETURN_IF_ERROR(slices.status());
     fetch(part + 1);
     XENOSCOPE_RETURN_IF_ERROR(visit(parts[part], *slices));
+    memory = StoredSlices::TakeAnswer(*std::move(slices));
   }
   return absl::OkStatus();
 }

@@ -40,14 +40,17 @@ class StoredSlices {
   // Reads the answer to SelectSlices. Returns nothing if it is not of this form. O(answer).
   static std::optional<StoredSlices> Parse(std::string answer);
 
+  // Returns the answer, whose memory may be used again.
+  static std::string TakeAnswer(StoredSlices slices) { return std::move(*slices.answer_); }
+
   // Those for which no other one stands, host by host, each host's in the order of time.
   [[nodiscard]] const std::vector<StoredSlice>& all() const { return all_; }
 
  private:
   explicit StoredSlices(std::string answer)
-      : answer_(std::make_unique<const std::string>(std::move(answer))) {}
+      : answer_(std::make_unique<std::string>(std::move(answer))) {}
 
-  std::unique_ptr<const std::string> answer_;  // what texts of slices are parts of
+  std::unique_ptr<std::string> answer_;  // what texts of slices are parts of
   std::vector<StoredSlice> all_;
 };
 

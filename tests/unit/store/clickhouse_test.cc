@@ -181,9 +181,9 @@ TEST_F(StoredSlicesTest, RefusesWhatIsNotAnAnswer) {
 }
 
 // "first-last since until".
-std::vector<std::string> PartTexts(const std::vector<StoredSize>& sizes) {
+std::vector<std::string> PartTexts(const std::vector<StoredSize>& sizes, PartBytes bytes) {
   std::vector<std::string> texts;
-  for (const Range& part : PlanReads({.since_ns = 150, .until_ns = 450}, sizes, 100)) {
+  for (const Range& part : PlanReads({.since_ns = 150, .until_ns = 450}, sizes, 100, bytes)) {
     texts.push_back(fmt::format("{}-{} {} {}", part.first_host, part.last_host,
                                 part.selection.since_ns, part.selection.until_ns));
   }
@@ -191,19 +191,29 @@ std::vector<std::string> PartTexts(const std::vector<StoredSize>& sizes) {
 }
 
 TEST(ReadPlanTest, HasPartsOfSomeHostsOrOfSomeTime) {
-  constexpr uint64_t kThird = kPartBytes / 3;
-  EXPECT_THAT(PartTexts({}), ElementsAre());
+  constexpr PartBytes kBytes{30, 30};
+  EXPECT_THAT(PartTexts({}, kBytes), ElementsAre());
+  EXPECT_THAT(PartTexts({{"a", 100, 0}}, kBytes), ElementsAre("a-a 150 450"));
+  EXPECT_THAT(PartTexts({{"a", 100, 10}, {"a", 200, 10}, {"b", 100, 10}, {"c", 100, 10}}, kBytes),
+              ElementsAre("a-b 150 450", "c-c 150 450"));
   EXPECT_THAT(
-      PartTexts({{"a", 100, kThird}, {"a", 200, kThird}, {"b", 100, kThird}, {"c", 100, kThird}}),
-      ElementsAre("a-b 150 450", "c-c 150 450"));
-  EXPECT_THAT(
-      PartTexts({{"a", 100, kThird},
-                 {"b", 100, kThird},
-                 {"b", 200, kPartBytes},
-                 {"b", 300, kThird},
-                 {"b", 400, kThird},
-                 {"c", 400, kThird}}),
+      PartTexts({{"a", 100, 10},
+                 {"b", 100, 10},
+                 {"b", 200, 30},
+                 {"b", 300, 10},
+                 {"b", 400, 10},
+                 {"c", 400, 10}},
+                kBytes),
       ElementsAre("a-a 150 450", "b-b 150 200", "b-b 200 300", "b-b 300 450", "c-c 150 450"));
+}
+
+TEST(ReadPlanTest, BeginsWithSmallParts) {
+  std::vector<StoredSize> sizes;
+  for (char host = 'a'; host <= 'r'; ++host) sizes.push_back({std::string(1, host), 100, 10});
+  EXPECT_THAT(PartTexts(sizes, {20, 70}),
+              ElementsAre("a-b 150 450", "c-f 150 450", "g-m 150 450", "n-r 150 450"));
+  EXPECT_THAT(PartTexts({{"a", 100, 10}, {"a", 200, 10}, {"a", 300, 10}, {"a", 400, 10}}, {10, 20}),
+              ElementsAre("a-a 150 200", "a-a 200 400", "a-a 400 450"));
 }
 
 TEST(ConditionsTest, ChooseByTheOrderKey) {
