@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "correlate/profile_estimate.h"
 #include "store/counters.h"
+#include "store/row_order.h"
 
 namespace xenoscope::store {
 namespace {
@@ -354,6 +355,8 @@ absl::StatusOr<MergedProfile> Merger::Finish() {
   result.domains = estimator.Domains();
   SetDimensions(sums_.rows, result.rows);
   SetDimensions(sums_.domains, result.domains);
+  OrderByNames(domains_.all(), exits_.all(), result.rows);
+  OrderByNames(domains_.all(), exits_.all(), result.domains);
   XENOSCOPE_RETURN_IF_ERROR(estimator.AddTotals(result));
   for (size_t i = 0; i < counts_.size(); ++i) {
     AddCounter({counters_.all()[i], counts_[i]}, out_, out_);

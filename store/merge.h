@@ -48,7 +48,8 @@ class Merger {
   // of one host follow each other.
   absl::Status Add(const Slice& slice, const Dictionary& dictionary);
 
-  // Estimates the profile; called once. Errors: NotFound without a slice; Internal.
+  // Estimates the profile, with rows in the order of their names; called once. Errors: NotFound
+  // without a slice; Internal.
   absl::StatusOr<MergedProfile> Finish();
 
  private:

@@ -365,6 +365,45 @@ TEST(MergedFleet, RowsByHostAddUp) {
   }
 }
 
+// Rows and shares are the same in whatever order a store has names and sums.
+TEST(MergedFleet, RowsAreInTheOrderOfTheirNames) {
+  const auto take = [](Dictionary& dictionary) {
+    Recording recording(/*traced=*/true);
+    SimulatedHost host(1);
+    host.Run(recording.observer(), 60, /*traced=*/true);
+    return recording.TakeSlice("a", dictionary);
+  };
+  const auto rows_of = [](const Slice& slice, const Dictionary& dictionary) {
+    auto merger = Merger::By({Dimension::kDomain, Dimension::kExit, Dimension::kFunction});
+    EXPECT_TRUE(merger->Add(slice, dictionary).ok());
+    const auto merged = merger->Finish();
+    EXPECT_TRUE(merged.ok());
+    std::vector<std::string> rows;
+    for (const ProfileRow& row : merged->result.rows) {
+      const bool is_exit = row.exit.kind == correlate::ContextKind::kExit;
+      rows.push_back(fmt::format(
+          "{} {} {}{} {} {:a}", merged->domains[row.domain.value], static_cast<int>(row.exit.kind),
+          row.exit.nested, is_exit ? merged->exits[row.exit.reason] : "", row.function, row.share));
+    }
+    return rows;
+  };
+  Dictionary dictionary;
+  const Slice slice = take(dictionary);
+  const std::vector<std::string> rows = rows_of(slice, dictionary);
+  EXPECT_TRUE(std::ranges::is_sorted(rows));
+  Dictionary reversed;
+  for (size_t i = dictionary.codes.all().size(); i-- > 0;) {
+    reversed.codes.Intern(dictionary.codes.all()[i]);
+  }
+  for (size_t i = dictionary.contexts.all().size(); i-- > 0;) {
+    reversed.contexts.Intern(dictionary.contexts.all()[i]);
+  }
+  Slice other = take(reversed);
+  std::ranges::reverse(other.sums.strata);
+  std::ranges::reverse(other.sums.parts);
+  EXPECT_EQ(rows_of(other, reversed), rows);
+}
+
 TEST(Merger, TakesNoOtherColumns) {
   EXPECT_TRUE(absl::IsInvalidArgument(Merger::By({Dimension::kStack}).status()));
 }
