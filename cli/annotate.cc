@@ -62,7 +62,7 @@ absl::Status RunAnnotate(const AnnotateOptions& options) {
   XENOSCOPE_RETURN_IF_ERROR(
       source.Profile(options.profile, {.by = CodeColumns(options.by == "exit")}, profile));
   const std::vector<SampledFunction> found =
-      SampledFunctions(profile, [&](const correlate::ProfileRow& row) {
+      SampledFunctions(profile.result.rows, [&](const correlate::ProfileRow& row) {
         return IsCalled(row.function, options.symbol) &&
                (domains.empty() || std::ranges::find(domains, row.domain) != domains.end());
       });

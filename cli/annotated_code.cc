@@ -85,10 +85,10 @@ std::vector<std::string> SourceDirectories(std::vector<std::string> sources,
   return sources;
 }
 
-std::vector<SampledFunction> SampledFunctions(const report::ProfileReport& profile,
+std::vector<SampledFunction> SampledFunctions(const std::vector<ProfileRow>& rows,
                                               const std::function<bool(const ProfileRow&)>& wants) {
   std::map<std::tuple<DomainId, std::string, std::string>, SampledFunction> functions;
-  for (const ProfileRow& row : profile.result.rows) {
+  for (const ProfileRow& row : rows) {
     if (!wants(row)) continue;
     SampledFunction& function = functions[{row.domain, row.image, row.function}];
     function.rows.push_back(&row);

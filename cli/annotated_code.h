@@ -39,10 +39,10 @@ std::vector<correlate::Dimension> CodeColumns(bool by_exit);
 std::vector<std::string> SourceDirectories(std::vector<std::string> sources,
                                            const SymbolOptions& symbols);
 
-// Returns the functions that `wants` some row of, most samples first. They point into the profile,
-// which is by CodeColumns. O(rows log rows).
+// Returns the functions that `wants` some row of, most samples first. They point into the rows,
+// which are by CodeColumns. O(rows log rows).
 std::vector<SampledFunction> SampledFunctions(
-    const report::ProfileReport& profile,
+    const std::vector<correlate::ProfileRow>& rows,
     const std::function<bool(const correlate::ProfileRow&)>& wants);
 
 // Returns the names of the exits in which the functions have samples, most first.

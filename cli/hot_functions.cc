@@ -78,11 +78,11 @@ absl::StatusOr<report::ProfileReport> AddOfAllTime(const ProfileSource& source,
                                                    report::ThreadsBy by, HotFunctions& hot) {
   report::ProfileReport out;
   XENOSCOPE_RETURN_IF_ERROR(source.Profile(
-      options, {.by = ColumnsFor(by), .secondary_by = {Dimension::kDomain, Dimension::kFunction}},
+      options, {.by = ColumnsFor(by), .further_by = {{Dimension::kDomain, Dimension::kFunction}}},
       out));
   const auto label_of = [&](const ProfileRow& row) { return LabelOf(row, by, out); };
   AddHottest(out.result.rows, {}, label_of, hot);
-  AddHottest(out.secondary.rows, {}, AllOfDomain, hot);
+  AddHottest(out.further.front().rows, {}, AllOfDomain, hot);
   return out;
 }
 

@@ -154,11 +154,10 @@ absl::Status ProfileSource::Profile(const ProfileOptions& options, profile::Prof
 
 absl::StatusOr<KernelTraces> ProfileSource::KernelsFor(
     const profile::ProfileColumns& columns) const {
-  const auto needs = [](const std::vector<correlate::Dimension>& by) {
-    return NeedsThreads(by) || profile::HasDimension(by, correlate::Dimension::kProcess) ||
-           profile::HasDimension(by, correlate::Dimension::kBehalf);
-  };
-  if (!recording() || !(needs(columns.by) || needs(columns.secondary_by))) return KernelTraces();
+  const bool needed = NeedsThreads(columns.by) ||
+                      profile::HasDimension(columns.by, correlate::Dimension::kProcess) ||
+                      profile::HasDimension(columns.by, correlate::Dimension::kBehalf);
+  if (!recording() || !needed) return KernelTraces();
   return OpenKernelTraces(*recording(), input_ ? &input_->trace : nullptr);
 }
 

@@ -92,7 +92,8 @@ class ProfileSource {
   // Finds where kernels were whose files are known but not their addresses, from the recorded
   // samples, and prints that to stderr.
   absl::Status FindShifts(const profile::SampleSelection& selection) const;
-  // Returns the traces of kernels that the columns need; none where they need none.
+  // Returns the traces of kernels that the first of the columns need; none where they need none.
+  // Further ones see the samples as the first do.
   absl::StatusOr<KernelTraces> KernelsFor(const profile::ProfileColumns& columns) const;
   // Sets the functions that name rows of the profile.
   void SetNames(report::ProfileReport& out) const;

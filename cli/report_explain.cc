@@ -15,7 +15,7 @@ absl::StatusOr<std::string> ExplainReport(const ProfileSource& source,
                                           const std::string& format, report::TextStyle style,
                                           report::ProfileReport& out) {
   profile::ProfileColumns columns{.by = report::ExplainColumns(),
-                                  .secondary_by = report::ExplainSecondaryColumns(),
+                                  .further_by = {report::ExplainSecondaryColumns()},
                                   .with_parts = true};
   XENOSCOPE_RETURN_IF_ERROR(source.Profile(request, std::move(columns), out));
   if (report::ExplainedRows(out, selection).empty()) {

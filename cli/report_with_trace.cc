@@ -40,16 +40,14 @@ namespace {
 // The maximum of functions whose code is looked for. Most of Xen's and kernels' have none here.
 constexpr size_t kMaxCodeFunctions = 500;
 
-// Returns the code of the functions with most samples. It takes a pass of its own: a profile by
-// addresses is another one than that of functions.
-absl::StatusOr<report::PageCode> CodeOf(const ProfileSource& source,
-                                        const ProfileOptions& request) {
-  report::ProfileReport profile;
-  XENOSCOPE_RETURN_IF_ERROR(
-      source.Profile(request, {.by = CodeColumns(/*by_exit=*/true)}, profile));
+// Returns the code of the functions with most samples. `by_code` are the samples of the profile by
+// CodeColumns.
+report::PageCode CodeOf(const ProfileSource& source, const ProfileOptions& request,
+                        const report::ProfileReport& profile,
+                        const correlate::ProfileResult& by_code) {
   const CodeOptions options{.sources = SourceDirectories({}, request.symbols)};
   std::vector<SampledFunction> functions =
-      SampledFunctions(profile, [](const correlate::ProfileRow& /*row*/) { return true; });
+      SampledFunctions(by_code.rows, [](const correlate::ProfileRow& /*row*/) { return true; });
   functions.resize(std::min(functions.size(), kMaxCodeFunctions));
   report::PageCode code;
   for (const SampledFunction& function : functions) {
@@ -116,8 +114,11 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
                                        report::ProfileReport& out) {
   report::PageTimeline timeline(out, source.Origin());
   report::PageSamples samples(source.symbols());
-  columns.secondary_by = report::PageColumns(columns.by);
-  report::AddFilterColumns(filters, columns.secondary_by);
+  std::vector<correlate::Dimension> flame_columns = report::PageColumns(columns.by);
+  report::AddFilterColumns(filters, flame_columns);
+  columns.further_by = {std::move(flame_columns)};
+  const bool with_code = filters.empty();
+  if (with_code) columns.further_by.push_back(CodeColumns(/*by_exit=*/true));
   FindingsPass findings(request, FindingsDetail::kQuick);
   correlate::PlacingObservers observers = findings.observers();
   observers.trace.push_back(&timeline);
@@ -131,15 +132,13 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
         "VM exits and the timeline show all samples, not only the selected rows.");
   }
   timeline.Finish();
-  nlohmann::ordered_json page = report::ProfilePage(out, out, out.secondary, options);
+  const correlate::ProfileResult& flame = out.further.front();
+  nlohmann::ordered_json page = report::ProfilePage(out, out, flame, options);
   const Tsc zero = out.traced ? timeline.zero() : out.sampled.begin;
   if (out.wall_clock) page["clock"] = report::PageClock(out, zero);
   XENOSCOPE_ASSIGN_OR_RETURN(page["flame"],
-                             report::PageFlame(out, out.secondary, &samples.over_time(), zero, {}));
-  if (filters.empty()) {
-    XENOSCOPE_ASSIGN_OR_RETURN(const report::PageCode code, CodeOf(source, request));
-    page["code"] = code.ToJson();
-  }
+                             report::PageFlame(out, flame, &samples.over_time(), zero, {}));
+  if (with_code) page["code"] = CodeOf(source, request, out, out.further.back()).ToJson();
   if (out.traced) {
     XENOSCOPE_ASSIGN_OR_RETURN(nlohmann::ordered_json exits, timeline.exits().ToJson(zero));
     page["exits"] = std::move(exits["list"]);

@@ -174,7 +174,7 @@ absl::StatusOr<EventTotals> EstimateTotalsOfPcpus(const TraceInput& input) {
                              SummariseBrackets(recording, counted->selection));
   const recording::RecordingInfo& info = recording.info();
   correlate::PlacingOptions options =
-      PlacingOptionsFor(input.dialect, {info.started, info.stopped}, brackets.longest, {}, {});
+      PlacingOptionsFor(input.dialect, {info.started, info.stopped}, brackets.longest, {});
   for (const EventGroup& group : counted->selection.beside) {
     for (const uint16_t event : group) options.beside.set(event);
   }

@@ -24,19 +24,19 @@ correlate::LoggedRip LoggedRipOf(const trace::Dialect& dialect) {
 
 correlate::PlacingOptions PlacingOptionsFor(const trace::Dialect& dialect, TscRange sampled,
                                             Cycles longest_bracket,
-                                            const std::vector<Dimension>& by,
-                                            const std::vector<Dimension>& secondary_by) {
-  const auto either_has = [&](Dimension dimension) {
-    return HasDimension(by, dimension) || HasDimension(secondary_by, dimension);
+                                            const std::vector<std::vector<Dimension>>& profiles) {
+  const auto any_has = [&](Dimension dimension) {
+    return std::ranges::any_of(
+        profiles, [&](const std::vector<Dimension>& by) { return HasDimension(by, dimension); });
   };
   correlate::PlacingOptions placing;
   placing.sampled = sampled;
   placing.longest_bracket = longest_bracket;
   placing.vendor = dialect.vendor;
   placing.logged_rip = LoggedRipOf(dialect);
-  placing.by_subreason = either_has(Dimension::kSubreason) || either_has(Dimension::kStack);
-  placing.by_waiting = either_has(Dimension::kWaiting);
-  placing.by_wakeup = either_has(Dimension::kWakeup);
+  placing.by_subreason = any_has(Dimension::kSubreason) || any_has(Dimension::kStack);
+  placing.by_waiting = any_has(Dimension::kWaiting);
+  placing.by_wakeup = any_has(Dimension::kWakeup);
   return placing;
 }
 

@@ -19,12 +19,12 @@ bool HasDimension(const std::vector<correlate::Dimension>& by, correlate::Dimens
 // that of the exit.
 correlate::LoggedRip LoggedRipOf(const trace::Dialect& dialect);
 
-// Returns the options of placing for a profile by `by` and `secondary_by`. `sampled` is the range
-// [begin, end) of sampling, `longest_bracket` the length of the longest bracket in cycles.
-correlate::PlacingOptions PlacingOptionsFor(const trace::Dialect& dialect, TscRange sampled,
-                                            Cycles longest_bracket,
-                                            const std::vector<correlate::Dimension>& by,
-                                            const std::vector<correlate::Dimension>& secondary_by);
+// Returns the options of placing for profiles of the same samples by each of these columns.
+// `sampled` is the range [begin, end) of sampling, `longest_bracket` the length of the longest
+// bracket in cycles.
+correlate::PlacingOptions PlacingOptionsFor(
+    const trace::Dialect& dialect, TscRange sampled, Cycles longest_bracket,
+    const std::vector<std::vector<correlate::Dimension>>& profiles);
 
 // Returns the options of refinement for a profile by `by`.
 correlate::EmRefinementOptions RefinementOptionsFor(const std::vector<correlate::Dimension>& by);

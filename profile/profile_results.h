@@ -36,7 +36,7 @@ struct SampleSet {
 // A finished profile.
 struct ProfileResults {
   correlate::ProfileResult result;
-  correlate::ProfileResult secondary;               // rows by ProfileColumns::secondary_by
+  std::vector<correlate::ProfileResult> further;    // by each of ProfileColumns::further_by
   std::vector<correlate::ProfileSums> sums;         // by each of ProfileColumns::sums_by
   std::vector<correlate::WaitingSet> waiting_sets;  // indexed by Context::waiting
   correlate::PlacingCounts counts;

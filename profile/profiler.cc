@@ -217,65 +217,63 @@ absl::StatusOr<ProfileResults> Profiler::Run() {
   const std::optional<uint32_t> nmi_exit_reason = correlate::NmiExitReason(sample_set_.vendor);
   std::vector<uint8_t> event_numbers;
   if (sample_set_.comparison.HasSeveral()) event_numbers = EventNumbers(sample_set_.comparison);
-  correlate::Profile first({.by = request_.columns.by,
-                            .is_time = sample_set_.is_time,
-                            .period = sample_set_.period,
-                            .parts = request_.columns.with_parts,
-                            .nmi_exit_reason = nmi_exit_reason,
-                            .line_of = line_of,
-                            .behalf_of = behalf_of,
-                            .space_of = space_of,
-                            .threads = request_.threads,
-                            .inlined_at = inlined_at,
-                            .fold_recursion = request_.columns.fold_recursion,
-                            .totals = request_.columns.with_totals,
-                            .subtotals = request_.columns.with_subtotals,
-                            .choice = Choice(),
-                            .stratified = sample_set_.stratified,
-                            .event_numbers = event_numbers,
-                            .ratios = RatiosOf(sample_set_.comparison),
-                            .complete = sample_set_.comparison.complete},
-                           *request_.resolver);
-  correlate::Profile second({.by = request_.columns.secondary_by,
-                             .is_time = sample_set_.is_time,
-                             .period = sample_set_.period,
-                             .nmi_exit_reason = nmi_exit_reason,
-                             .line_of = line_of,
-                             .behalf_of = behalf_of,
-                             .space_of = space_of,
-                             .threads = request_.threads,
-                             .inlined_at = inlined_at,
-                             .fold_recursion = request_.columns.fold_recursion,
-                             .stratified = sample_set_.stratified,
-                             .event_numbers = event_numbers},
-                            *request_.resolver);
-  std::vector<std::unique_ptr<correlate::Profile>> further;
+  correlate::ProfileOptions options{.by = request_.columns.by,
+                                    .is_time = sample_set_.is_time,
+                                    .period = sample_set_.period,
+                                    .nmi_exit_reason = nmi_exit_reason,
+                                    .line_of = line_of,
+                                    .behalf_of = behalf_of,
+                                    .space_of = space_of,
+                                    .threads = request_.threads,
+                                    .inlined_at = inlined_at,
+                                    .fold_recursion = request_.columns.fold_recursion,
+                                    .stratified = sample_set_.stratified,
+                                    .event_numbers = event_numbers};
+  const Profiles further = FurtherProfiles(options);
+  options.parts = request_.columns.with_parts;
+  options.totals = request_.columns.with_totals;
+  options.subtotals = request_.columns.with_subtotals;
+  options.choice = Choice();
+  options.ratios = RatiosOf(sample_set_.comparison);
+  options.complete = sample_set_.comparison.complete;
+  correlate::Profile first(std::move(options), *request_.resolver);
+  Profiles sums;
   correlate::FanOutObserver observers({&first});
   for (const std::vector<correlate::Dimension>& by : request_.columns.sums_by) {
-    further.push_back(std::make_unique<correlate::Profile>(
+    sums.push_back(std::make_unique<correlate::Profile>(
         correlate::ProfileOptions{.by = by,
                                   .is_time = sample_set_.is_time,
                                   .period = sample_set_.period,
                                   .nmi_exit_reason = nmi_exit_reason,
                                   .stratified = sample_set_.stratified},
         *request_.resolver));
-    observers.Add(further.back().get());
+    observers.Add(sums.back().get());
   }
   if (request_.observers.pipeline != nullptr) observers.Add(request_.observers.pipeline);
   if (request_.observers.samples != nullptr) observers.Add(request_.observers.samples);
   ProfileResults results;
   if (request_.trace == nullptr) {
-    PlaceWithoutTrace(observers, second, results);
+    PlaceWithoutTrace(observers, further, results);
   } else {
-    XENOSCOPE_RETURN_IF_ERROR(PlaceByTrace(observers, second, results));
+    XENOSCOPE_RETURN_IF_ERROR(PlaceByTrace(observers, further, results));
   }
   XENOSCOPE_ASSIGN_OR_RETURN(results.result, first.Finish());
-  if (!request_.columns.secondary_by.empty()) {
-    XENOSCOPE_ASSIGN_OR_RETURN(results.secondary, second.Finish());
+  for (const auto& profile : further) {
+    XENOSCOPE_ASSIGN_OR_RETURN(results.further.emplace_back(), profile->Finish());
   }
-  for (const auto& profile : further) results.sums.push_back(profile->TakeSums());
+  for (const auto& profile : sums) results.sums.push_back(profile->TakeSums());
   if (recorded_ != nullptr) results.damaged = recorded_->Damaged();
   return results;
+}
+
+Profiler::Profiles Profiler::FurtherProfiles(const correlate::ProfileOptions& common) const {
+  Profiles further;
+  for (const std::vector<correlate::Dimension>& by : request_.columns.further_by) {
+    correlate::ProfileOptions options = common;
+    options.by = by;
+    further.push_back(std::make_unique<correlate::Profile>(std::move(options), *request_.resolver));
+  }
+  return further;
 }
 
 correlate::RowChoice Profiler::Choice() const {
@@ -289,34 +287,38 @@ correlate::RowChoice Profiler::Choice() const {
   return choice;
 }
 
-void Profiler::PlaceWithoutTrace(correlate::PlacingObserver& first,
-                                 correlate::PlacingObserver& second, ProfileResults& results) {
+void Profiler::PlaceWithoutTrace(correlate::PlacingObserver& first, const Profiles& further,
+                                 ProfileResults& results) {
   SamplesWithin samples(*samples_, request_.within);
   correlate::FanOutObserver fan_out({&first});
-  if (!request_.columns.secondary_by.empty()) fan_out.Add(&second);
+  for (const auto& profile : further) fan_out.Add(profile.get());
   results.counts = correlate::PlaceWithoutTrace(samples, request_.threads, fan_out);
   results.outside = samples.outside();
 }
 
-absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first,
-                                    correlate::PlacingObserver& second, ProfileResults& results) {
+absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first, const Profiles& further,
+                                    ProfileResults& results) {
   correlate::PipelineObserver* const observer = request_.observers.pipeline;
   SamplesWithin samples(*samples_, request_.within);
   correlate::EmRefinementOptions refinement = RefinementOptionsFor(request_.columns.by);
   if (observer != nullptr || request_.columns.with_totals) refinement.each_sample = true;
   correlate::EmRefiner refiner(refinement, *request_.resolver, first);
-  correlate::EmRefiner secondary_refiner(RefinementOptionsFor(request_.columns.secondary_by),
-                                         *request_.resolver, second);
+  std::vector<std::unique_ptr<correlate::EmRefiner>> further_refiners;
   correlate::FanOutObserver fan_out({&refiner});
-  if (!request_.columns.secondary_by.empty()) fan_out.Add(&secondary_refiner);
+  std::vector<std::vector<correlate::Dimension>> all_columns = request_.columns.further_by;
+  for (size_t i = 0; i < further.size(); ++i) {
+    further_refiners.push_back(std::make_unique<correlate::EmRefiner>(
+        RefinementOptionsFor(all_columns[i]), *request_.resolver, *further[i]));
+    fan_out.Add(further_refiners.back().get());
+  }
+  all_columns.push_back(request_.columns.by);
   // An observer that sees the trace, too, sees both on this thread.
   std::optional<correlate::PlacingThread> thread;
   if (observer == nullptr && !AsksForLateNames(request_.columns.choice)) thread.emplace(fan_out);
   correlate::PlacingObserver& next =
       thread ? static_cast<correlate::PlacingObserver&>(*thread) : fan_out;
   correlate::PlacingOptions options =
-      PlacingOptionsFor(request_.dialect, sample_set_.sampled, longest_bracket_,
-                        request_.columns.by, request_.columns.secondary_by);
+      PlacingOptionsFor(request_.dialect, sample_set_.sampled, longest_bracket_, all_columns);
   for (size_t i = 1; i < sample_set_.comparison.events.size(); ++i) {
     for (const uint16_t event : sample_set_.comparison.events[i].group) options.beside.set(event);
   }
@@ -348,7 +350,7 @@ absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first,
   XENOSCOPE_RETURN_IF_ERROR(placer.Finish());
   if (thread) thread->Finish();
   refiner.Finish();
-  secondary_refiner.Finish();
+  for (const auto& each : further_refiners) each->Finish();
   results.counts = placer.counts();
   results.exit_counts = exits.Counts();
   results.pv_entries = exits.Entries();

@@ -36,9 +36,9 @@ using FramesAt = std::function<std::vector<Frame>(DomainId, Mode, AddressSpaceId
 // The columns by which the samples of a profile are summed up.
 struct ProfileColumns {
   std::vector<correlate::Dimension> by;
-  // The same samples by other columns, in the same pass, as a profile by these alone would have
-  // them; empty: no second result.
-  std::vector<correlate::Dimension> secondary_by{};
+  // The same samples by other columns, in the same pass, each as a profile by these alone would
+  // have them.
+  std::vector<std::vector<correlate::Dimension>> further_by{};
   // Columns by which the samples of the first result are added up, too, into
   // ProfileResults::sums.
   std::vector<std::vector<correlate::Dimension>> sums_by{};
@@ -97,11 +97,15 @@ class Profiler {
         sample_set_(std::move(sample_set)),
         samples_(std::move(samples)) {}
 
-  // Both functions place the samples: for `first` by the request's columns and for `second` by its
-  // secondary columns, so that neither changes what the other sees.
-  void PlaceWithoutTrace(correlate::PlacingObserver& first, correlate::PlacingObserver& second,
+  using Profiles = std::vector<std::unique_ptr<correlate::Profile>>;
+
+  // Returns the profiles by the request's further columns.
+  [[nodiscard]] Profiles FurtherProfiles(const correlate::ProfileOptions& common) const;
+  // Both functions place the samples: for `first` by the request's columns, and for each of
+  // `further` by its own, so that none changes what another sees.
+  void PlaceWithoutTrace(correlate::PlacingObserver& first, const Profiles& further,
                          ProfileResults& results);
-  absl::Status PlaceByTrace(correlate::PlacingObserver& first, correlate::PlacingObserver& second,
+  absl::Status PlaceByTrace(correlate::PlacingObserver& first, const Profiles& further,
                             ProfileResults& results);
 
   // Returns the request's choice, which knows of waiting vCPUs what the placer has found so far.

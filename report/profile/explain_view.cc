@@ -34,7 +34,7 @@ double HalfWidth(const Interval& interval) { return (interval.high - interval.lo
 std::array<double, correlate::kPlacements> PlacedOf(const ProfileReport& report,
                                                     const ProfileRow& row) {
   std::array<double, correlate::kPlacements> placed{};
-  for (const ProfileRow& part : report.secondary.rows) {
+  for (const ProfileRow& part : report.further.front().rows) {
     if (part.domain != row.domain || part.mode != row.mode || part.image != row.image ||
         part.function != row.function) {
       continue;

@@ -21,7 +21,7 @@ struct ExplainSelection {
 
 // Returns the columns of the profile that is explained; ProfileReport::with_parts must be set.
 std::vector<correlate::Dimension> ExplainColumns();
-// Returns the columns of ProfileReport::secondary.
+// Returns the columns of the first of ProfileReport::further.
 std::vector<correlate::Dimension> ExplainSecondaryColumns();
 
 // Forecasts of a row's interval under other conditions.

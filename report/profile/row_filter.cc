@@ -160,9 +160,11 @@ absl::Status ApplyRowFilters(const std::vector<RowFilter>& filters,
   }
   EraseRows(filters, report);
   // The text of a row is looked up in `result`.
-  std::swap(report.result, report.secondary);
-  EraseRows(filters, report);
-  std::swap(report.result, report.secondary);
+  for (correlate::ProfileResult& further : report.further) {
+    std::swap(report.result, further);
+    EraseRows(filters, report);
+    std::swap(report.result, further);
+  }
   RowTotals chosen;
   std::set<DomainId> left;
   for (const ProfileRow& row : report.result.rows) {

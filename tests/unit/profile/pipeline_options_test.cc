@@ -32,10 +32,10 @@ TEST(LoggedRipTest, IsStaleOnAmdOfUnknownVersion) {
   EXPECT_EQ(LoggedRipOf(dialect), LoggedRip::kOfLastEntry);
 }
 
-TEST(PlacingOptionsTest, FollowSecondaryColumns) {
+TEST(PlacingOptionsTest, FollowAllColumns) {
   const correlate::PlacingOptions placing =
       PlacingOptionsFor(DialectOf(trace::Vendor::kVmx, 17), {Tsc{5}, Tsc{9}}, 7,
-                        {Dimension::kDomain, Dimension::kWaiting}, {Dimension::kSubreason});
+                        {{Dimension::kDomain, Dimension::kWaiting}, {Dimension::kSubreason}});
   EXPECT_TRUE(placing.by_waiting);
   EXPECT_TRUE(placing.by_subreason);
   EXPECT_FALSE(placing.by_wakeup);

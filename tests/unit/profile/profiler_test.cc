@@ -93,15 +93,19 @@ TEST_F(ProfilerTest, CountsSamplesOutsideTheRange) {
   EXPECT_EQ(samples_.sampled, (TscRange{Tsc{150}, Tsc{210}}));
 }
 
-TEST_F(ProfilerTest, SecondaryColumnsHaveTheSameSamples) {
+TEST_F(ProfilerTest, FurtherColumnsHaveTheSameSamples) {
   made_.Sample(100, 110, 0x10);
   made_.Sample(200, 210, 0x20);
   ProfileRequest request = Request({Dimension::kDomain});
-  request.columns.secondary_by = {Dimension::kAddress};
+  request.columns.further_by = {{Dimension::kAddress}, {Dimension::kMode}};
   const ProfileResults results = Run(std::move(request));
   EXPECT_THAT(results.result.rows, SizeIs(1));
-  EXPECT_THAT(results.secondary.rows, SizeIs(2));
-  EXPECT_DOUBLE_EQ(SamplesIn(results.secondary), SamplesIn(results.result));
+  ASSERT_THAT(results.further, SizeIs(2));
+  EXPECT_THAT(results.further[0].rows, SizeIs(2));
+  EXPECT_THAT(results.further[1].rows, SizeIs(1));
+  for (const correlate::ProfileResult& further : results.further) {
+    EXPECT_DOUBLE_EQ(SamplesIn(further), SamplesIn(results.result));
+  }
 }
 
 // Two events beside each other: the shares are of the first one's samples, and the ratio of both.

@@ -41,8 +41,9 @@ ProfileRow Emulator() {
 ProfileReport ReportOf(const std::vector<ProfileRow>& rows) {
   ProfileReport report;
   report.by = ExplainColumns();
-  report.result.rows = report.secondary.rows = rows;
-  for (ProfileRow& row : report.secondary.rows) row.placing = Placement::kBracketed;
+  report.further.resize(1);
+  report.result.rows = report.further[0].rows = rows;
+  for (ProfileRow& row : report.further[0].rows) row.placing = Placement::kBracketed;
   report.event = "cycles";
   report.sampled = {Tsc{0}, Tsc{2'000'000'000}};
   report.clock = {1'000'000'000, ClockSource::kRecorded};
@@ -83,7 +84,7 @@ TEST(Explain, HasPlacementsAndStrata) {
 
 TEST(Explain, HasTheErrorOfTheSamplingClock) {
   ProfileReport report = ReportOf({Emulator()});
-  report.secondary.rows[0].placing = Placement::kClocked;
+  report.further[0].rows[0].placing = Placement::kClocked;
   report.placing_checks[0].clocked = 50;
   report.placing_checks[0].clock_error = 390;
   EXPECT_THAT(ExplainText(report, {"guest_cpuid", {}}, {}),

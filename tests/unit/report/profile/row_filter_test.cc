@@ -156,7 +156,7 @@ TEST(RowFilter, ChoosesEarlyByWhatIsKnownThen) {
   EXPECT_FALSE(CanChooseEarly({*ParseRowFilter("mode=xen"), *ParseRowFilter("stack=main")}));
 }
 
-TEST(RowFilter, FiltersSecondaryResult) {
+TEST(RowFilter, FiltersFurtherResults) {
   ProfileReport report;
   report.function_of = [](FunctionId id) -> const Function& {
     static const Function functions[] = {{"", "main", ""}, {"", "hash", ""}};
@@ -165,13 +165,14 @@ TEST(RowFilter, FiltersSecondaryResult) {
   report.domain_name = [](DomainId) { return ""; };
   report.result.stacks = {{{FunctionId{0}}}};
   report.result.rows.resize(1);
-  report.secondary.stacks = {{{FunctionId{1}}}, {{FunctionId{0}}}};
-  report.secondary.rows.resize(2);
-  report.secondary.rows[1].stack = 1;
+  correlate::ProfileResult& further = report.further.emplace_back();
+  further.stacks = {{{FunctionId{1}}}, {{FunctionId{0}}}};
+  further.rows.resize(2);
+  further.rows[1].stack = 1;
   ASSERT_TRUE(ApplyRowFilters({*ParseRowFilter("stack=main")}, report.by, report).ok());
   EXPECT_EQ(report.result.rows.size(), 1U);
-  ASSERT_EQ(report.secondary.rows.size(), 1U);
-  EXPECT_EQ(report.secondary.rows[0].stack, 1U);
+  ASSERT_EQ(further.rows.size(), 1U);
+  EXPECT_EQ(further.rows[0].stack, 1U);
 }
 
 TEST(RowFilter, RefusesInvalidFilter) {
