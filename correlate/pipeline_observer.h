@@ -38,6 +38,8 @@ class TraceObserver : public TimelineObserver {
   virtual void OnNonRecord(const trace::Item& item) = 0;
   // The items have ended. The timeline then ends what is open.
   virtual void OnTraceEnd(const Timeline& timeline) = 0;
+  // The timeline has ended what was open: nothing more comes.
+  virtual void OnTimelineEnd() {}
 };
 
 // Who sees how samples are placed. Each may be null; they outlive what calls them.

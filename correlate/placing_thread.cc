@@ -14,7 +14,7 @@ PlacingThread::PlacingThread(PlacingObserver& observer)
     : observer_(observer), thread_([this] { Work(); }) {}
 
 void PlacingThread::OnPlaced(const PlacedSample& placed) {
-  Batch& batch = CurrentBatch();
+  Batch& batch = ring_.Current();
   size_t& recent = batch.recent.at(static_cast<size_t>(placed.mode()));
   const bool is_another = placed.list == 0 || recent >= batch.commons.size() ||
                           batch.commons[recent].placed.list != placed.list;
@@ -24,46 +24,33 @@ void PlacingThread::OnPlaced(const PlacedSample& placed) {
     batch.places.insert(batch.places.end(), placed.places.begin(), placed.places.end());
   }
   batch.placed.push_back({*placed.sample, placed.address, placed.cluster, recent});
-  if (batch.placed.size() >= kMaxSamples || batch.places.size() >= kMaxPlaces) SubmitBatch();
+  if (batch.placed.size() >= kMaxSamples || batch.places.size() >= kMaxPlaces) ring_.Submit();
 }
 
 void PlacingThread::OnUnplaced(const recording::Sample& sample, UnplacedReason why) {
-  Batch& batch = CurrentBatch();
+  Batch& batch = ring_.Current();
   batch.unplaced.push_back({sample, why});
-  if (batch.unplaced.size() >= kMaxSamples) SubmitBatch();
+  if (batch.unplaced.size() >= kMaxSamples) ring_.Submit();
 }
 
 void PlacingThread::OnTraced(VcpuRef vcpu, Context context, ContextTime time) {
-  Batch& batch = CurrentBatch();
+  Batch& batch = ring_.Current();
   batch.traced.push_back({vcpu, context, time});
-  if (batch.traced.size() >= kMaxTraced) SubmitBatch();
+  if (batch.traced.size() >= kMaxTraced) ring_.Submit();
 }
 
 void PlacingThread::Finish() {
   if (!thread_.joinable()) return;
-  CurrentBatch().last = true;
-  SubmitBatch();
+  ring_.Current().last = true;
+  ring_.Submit();
   thread_.join();
 }
 
-void PlacingThread::SubmitBatch() {
-  std::unique_lock lock(mutex_);
-  ++filled_;
-  changed_.notify_one();
-  changed_.wait(lock, [this] { return filled_ - delivered_ < batches_.size(); });
-}
-
 void PlacingThread::Work() {
-  for (bool last = false; !last;) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return delivered_ < filled_; });
-    Batch& batch = batches_[delivered_ % batches_.size()];
-    lock.unlock();
+  for (bool last = false; !last; ring_.Release()) {
+    Batch& batch = ring_.Next();
     last = batch.last;
     DeliverBatch(batch);
-    lock.lock();
-    ++delivered_;
-    changed_.notify_one();
   }
 }
 

@@ -8,14 +8,13 @@
 #pragma once
 
 #include <array>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <span>
 #include <thread>
 #include <vector>
 
+#include "correlate/batch_ring.h"
 #include "correlate/placing/placed_sample.h"
 
 namespace xenoscope::correlate {
@@ -69,19 +68,11 @@ class PlacingThread final : public PlacingObserver {
     bool last = false;
   };
 
-  Batch& CurrentBatch() { return batches_[filled_ % batches_.size()]; }
-  // Submits the batch that is being filled, and waits until there is another one to fill.
-  void SubmitBatch();
   void Work();
   void DeliverBatch(Batch& batch);
 
   PlacingObserver& observer_;
-  // A ring. Batch n is filled by the caller's thread while n == filled_, then delivered by thread_.
-  std::array<Batch, 256> batches_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  uint64_t filled_ = 0;     // written under the mutex, by the caller's thread only
-  uint64_t delivered_ = 0;  // written under the mutex, by thread_ only
+  BatchRing<Batch, 256> ring_;
   std::thread thread_;
 };
 

@@ -351,6 +351,7 @@ absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first, const Pro
   if (thread) thread->Finish();
   refiner.Finish();
   for (const auto& each : further_refiners) each->Finish();
+  for (correlate::TraceObserver* each : trace_observers) each->OnTimelineEnd();
   results.counts = placer.counts();
   results.exit_counts = exits.Counts();
   results.pv_entries = exits.Entries();
