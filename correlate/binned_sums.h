@@ -37,6 +37,33 @@ class BinnedSums {
     }
   }
 
+  // What a key has in the bin of an instant, before it is in the sums. The caller keeps it beside
+  // what else it has of the key: the processor's caches do not hold the sums of many keys.
+  struct Open {
+    Tsc at;
+    double amount = 0;
+  };
+  // The same for the key whose `open` this is, which is to be closed in the end. O(1) mostly.
+  void Add(uint32_t key, TscRange when, double amount, Open& open) {
+    const uint64_t bin = when.begin.value >> shift_;
+    const uint64_t last = when.Empty() ? bin : (when.end.value - 1) >> shift_;
+    if (bin == last && open.at.value >> shift_ == bin) {
+      open.amount += amount;
+      return;
+    }
+    Close(key, open);
+    if (bin == last) {
+      open = {when.begin, amount};
+    } else {
+      Add(key, when, amount);
+    }
+  }
+  // Puts what is open into the sums.
+  void Close(uint32_t key, Open& open) {
+    if (open.amount != 0) Add(key, {open.at, open.at}, open.amount);
+    open = {};
+  }
+
   // The length of a bin in cycles. The bin `i` is [i, i + 1) * width() of the TSC.
   [[nodiscard]] Cycles width() const { return Cycles{1} << shift_; }
   // Returns the amounts of each key below `keys`, by bin; other keys have none. O(n log n).

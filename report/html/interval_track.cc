@@ -23,22 +23,39 @@ constexpr unsigned kMaxShift = 8;
 constexpr uint64_t kCoarseParts = 4;
 constexpr uint64_t kFineParts = 8;
 
-// Reads what PutNumber wrote, from `at` on, and moves `at` behind it.
-uint64_t TakeNumber(const std::string& bytes, size_t& at) {
-  uint64_t value = 0;
-  for (unsigned shift = 0;; shift += 7) {
-    const auto byte = static_cast<uint8_t>(bytes.at(at++));
-    value |= uint64_t{byte & 0x7fU} << shift;
-    if (byte < 0x80) return value;
-  }
-}
-
 uint64_t Zigzag(uint64_t difference) {
   return (difference << 1U) ^ (static_cast<int64_t>(difference) < 0 ? ~uint64_t{0} : 0);
 }
 uint64_t Unzigzag(uint64_t number) { return (number >> 1U) ^ (~(number & 1U) + 1); }
 
+// The most bytes of a number: seven bits in each.
+constexpr size_t kMostBytes = 10;
+
 }  // namespace
+
+void NumberColumn::Put(uint64_t value) {
+  if (capacity_ - size_ < kMostBytes) Grow();
+  char* at = bytes_.get() + size_;
+  for (; value >= 0x80; value >>= 7U) *at++ = static_cast<char>(value | 0x80U);
+  *at++ = static_cast<char>(value);
+  size_ = static_cast<size_t>(at - bytes_.get());
+}
+
+uint64_t NumberColumn::Take(size_t& at) const {
+  uint64_t value = 0;
+  for (unsigned shift = 0;; shift += 7) {
+    const auto byte = static_cast<uint8_t>(bytes_[at++]);
+    value |= uint64_t{byte & 0x7fU} << shift;
+    if (byte < 0x80) return value;
+  }
+}
+
+void NumberColumn::Grow() {
+  capacity_ = std::max(2 * capacity_, 4 * kMostBytes);
+  std::unique_ptr<char[]> larger(new char[capacity_]);  // not set to 0
+  std::copy_n(bytes_.get(), size_, larger.get());
+  bytes_ = std::move(larger);
+}
 
 void IntervalTrack::Add(uint32_t code, TrackPart part, uint64_t begin, uint64_t length,
                         ShortIntervals together) {
@@ -85,12 +102,12 @@ void IntervalTrack::Append(const Entry& entry, ShortIntervals together) {
 void IntervalTrack::Write(const Entry& entry) {
   const uint64_t begin = entry.begin >> shift_;
   const uint64_t end = entry.end >> shift_;
-  PutNumber(entry.head, columns_[kHeads]);
-  PutNumber(Zigzag(begin - end_), columns_[kGaps]);
-  PutNumber(end - begin, columns_[kLengths]);
+  columns_[kHeads].Put(entry.head);
+  columns_[kGaps].Put(Zigzag(begin - end_));
+  columns_[kLengths].Put(end - begin);
   if (entry.head == 0) {
-    PutNumber(entry.count, columns_[kLengths]);
-    for (const uint64_t part : entry.parts) PutNumber(part >> shift_, columns_[kLengths]);
+    columns_[kLengths].Put(entry.count);
+    for (const uint64_t part : entry.parts) columns_[kLengths].Put(part >> shift_);
   }
   end_ = end;
   ++entries_;
@@ -102,12 +119,11 @@ void IntervalTrack::Close() {
 }
 
 template <typename F>
-void IntervalTrack::ForEachEntry(const std::array<std::string, kColumns>& columns, unsigned shift,
-                                 F visit) {
+void IntervalTrack::ForEachEntry(const Columns& columns, unsigned shift, F visit) {
   std::array<size_t, kColumns> at{};
-  const auto take = [&](Column column) { return TakeNumber(columns[column], at[column]); };
+  const auto take = [&](Column column) { return columns[column].Take(at[column]); };
   uint64_t end = 0;  // in the units of the columns
-  while (at[kHeads] < columns[kHeads].size()) {
+  while (at[kHeads] < columns[kHeads].bytes().size()) {
     Entry entry{.head = take(kHeads), .count = 1};
     const uint64_t begin = end + Unzigzag(take(kGaps));
     end = begin + take(kLengths);
@@ -122,7 +138,8 @@ void IntervalTrack::ForEachEntry(const std::array<std::string, kColumns>& column
 }
 
 void IntervalTrack::Thin(ShortIntervals together) {
-  const std::array<std::string, kColumns> columns = Finish();
+  Close();
+  const Columns columns = std::move(columns_);
   const unsigned shift = shift_;
   *this = {};
   shift_ = together.shift;
@@ -137,7 +154,7 @@ void IntervalTrack::CountLengths(Lengths& lengths) const {
   if (open_.count > 0) count(open_);
 }
 
-const std::array<std::string, IntervalTrack::kColumns>& IntervalTrack::Finish() {
+const IntervalTrack::Columns& IntervalTrack::Finish() {
   Close();
   return columns_;
 }
@@ -160,9 +177,9 @@ absl::StatusOr<PackedTracks> TrackLimit::Pack(size_t most_bytes, ForEachTrack al
     std::string bytes;
     entries_ = 0;
     all([&](IntervalTrack& track) {
-      for (const std::string& column : track.Finish()) {
-        tracks.bytes.push_back(column.size());
-        bytes += column;
+      for (const NumberColumn& column : track.Finish()) {
+        tracks.bytes.push_back(column.bytes().size());
+        bytes += column.bytes();
       }
       entries_ += track.entries();
     });

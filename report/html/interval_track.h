@@ -6,14 +6,34 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 
 namespace xenoscope::report {
+
+// Numbers as LEB128, as PutNumber puts them: a million intervals have some millions, written and
+// read again several times.
+class NumberColumn {
+ public:
+  // O(1) amortised.
+  void Put(uint64_t value);
+  // Reads the number at the byte `at`, where one begins, and moves `at` behind it. O(1).
+  uint64_t Take(size_t& at) const;
+  [[nodiscard]] std::string_view bytes() const { return {bytes_.get(), size_}; }
+
+ private:
+  void Grow();
+
+  std::unique_ptr<char[]> bytes_;
+  size_t size_ = 0;
+  size_t capacity_ = 0;
+};
 
 // What an interval counts as in an entry for several: the page gives each a colour of its own.
 inline constexpr size_t kTrackParts = 3;
@@ -50,8 +70,9 @@ class IntervalTrack {
   // Times are in units of 2^shift cycles, rounded down.
   enum Column : uint8_t { kHeads, kGaps, kLengths };
   static constexpr size_t kColumns = 3;
+  using Columns = std::array<NumberColumn, kColumns>;
   // Returns the columns; after it nothing is added.
-  const std::array<std::string, kColumns>& Finish();
+  const Columns& Finish();
   [[nodiscard]] size_t entries() const { return entries_ + (open_.count > 0 ? 1 : 0); }
 
  private:
@@ -66,15 +87,14 @@ class IntervalTrack {
 
   // Calls visit(entry) for each of the columns' entries.
   template <typename F>
-  static void ForEachEntry(const std::array<std::string, kColumns>& columns, unsigned shift,
-                           F visit);
+  static void ForEachEntry(const Columns& columns, unsigned shift, F visit);
   static void AddParts(const Entry& from, Entry& into);
   void Append(const Entry& entry, ShortIntervals together);
   void Write(const Entry& entry);
   // Writes what is open.
   void Close();
 
-  std::array<std::string, kColumns> columns_;
+  Columns columns_;
   unsigned shift_ = 0;  // ShortIntervals::shift of what is in columns_
   size_t entries_ = 0;
   uint64_t end_ = 0;  // of the last entry in columns_, in units

@@ -37,7 +37,7 @@ uint32_t LengthStep(Cycles length) {
 }
 
 PageExitList::Exits& PageExitList::ExitsOf(const Key& key) {
-  constexpr uint32_t kSpread = 7;  // domains have the same few reasons
+  constexpr uint32_t kSpread = 67;  // domains have the same few reasons
   Exits*& recent = recent_[(key.reason + kSpread * key.domain.value) % kRecent];
   if (recent != nullptr && recent->key == key) return *recent;
   const auto next = static_cast<uint32_t>(exits_.size());
@@ -47,18 +47,17 @@ PageExitList::Exits& PageExitList::ExitsOf(const Key& key) {
   return *recent;
 }
 
-uint32_t PageExitList::LengthKey(Exits& exits, uint32_t step) {
-  const auto known =
-      std::ranges::find(exits.length_keys, step, &std::pair<uint32_t, uint32_t>::first);
-  if (known != exits.length_keys.end()) return known->second;
-  exits.length_keys.emplace_back(step, all_length_keys_);
-  return all_length_keys_++;
+PageExitList::LengthOfStep& PageExitList::StepOf(Exits& exits, uint32_t step) {
+  const auto known = std::ranges::find(exits.steps, step, &LengthOfStep::step);
+  if (known != exits.steps.end()) return *known;
+  return exits.steps.emplace_back(LengthOfStep{.step = step, .key = all_length_keys_++});
 }
 
 void PageExitList::AddLength(Exits& exits, Tsc begin, Cycles length) {
   const Tsc shown = std::max(begin, report_.sampled.begin);
-  counts_.Add(exits.number, {shown, shown}, 1);
-  lengths_.Add(LengthKey(exits, LengthStep(length)), {shown, shown}, 1);
+  counts_.Add(exits.number, {shown, shown}, 1, exits.open_count);
+  LengthOfStep& step = StepOf(exits, LengthStep(length));
+  lengths_.Add(step.key, {shown, shown}, 1, step.open);
   ++exits.count;
   exits.lengths.Add(length, 1);
 }
@@ -67,7 +66,7 @@ void PageExitList::AddTime(const Segment& segment, TscRange shown) {
   const Cause cause = segment.nested ? Cause::kNestedExit : Cause::kExit;
   Exits& exits = ExitsOf({segment.vcpu.domain, cause, segment.reason});
   exits.cycles += shown.Length();
-  cycles_.Add(exits.number, shown, static_cast<double>(shown.Length()));
+  cycles_.Add(exits.number, shown, static_cast<double>(shown.Length()), exits.open_cycles);
 }
 
 void PageExitList::AddExit(const ExitArc& arc) {
@@ -80,7 +79,7 @@ void PageExitList::AddEntry(const std::optional<correlate::PvEntry>& entry) {
   const auto& [mark, at_most] = *entry;
   Exits& exits = ExitsOf({mark.vcpu.domain, Cause::kMark, static_cast<uint32_t>(mark.kind)});
   exits.cycles += at_most.Length();
-  cycles_.Add(exits.number, at_most, static_cast<double>(at_most.Length()));
+  cycles_.Add(exits.number, at_most, static_cast<double>(at_most.Length()), exits.open_cycles);
   const uint32_t number = std::min(mark.number, kMostMarkNumbers);
   if (number >= exits.parts.size()) exits.parts.resize(size_t{number} + 1);
   Sum& part = exits.parts[number];
@@ -91,6 +90,11 @@ void PageExitList::AddEntry(const std::optional<correlate::PvEntry>& entry) {
 
 void PageExitList::Finish() {
   for (const correlate::PvEntry& entry : pv_entries_.Rest()) AddEntry(entry);
+  for (Exits& exits : exits_) {
+    counts_.Close(exits.number, exits.open_count);
+    cycles_.Close(exits.number, exits.open_cycles);
+    for (LengthOfStep& step : exits.steps) lengths_.Close(step.key, step.open);
+  }
 }
 
 std::string PageExitList::NameOf(const Key& key) const {
@@ -147,14 +151,14 @@ absl::StatusOr<ordered_json> PageExitList::ToJson(Tsc zero) const {
   OverTime lengths{.width = lengths_.width()};
   std::string steps;
   for (const Exits* exits : sorted) {
-    auto keys = exits->length_keys;
-    std::ranges::sort(keys);
-    PutNumber(keys.size(), steps);
+    std::vector<LengthOfStep> sorted_steps = exits->steps;
+    std::ranges::sort(sorted_steps, {}, &LengthOfStep::step);
+    PutNumber(sorted_steps.size(), steps);
     uint32_t before = 0;
-    for (const auto& [step, key] : keys) {
-      PutNumber(step - before, steps);
-      before = step;
-      lengths.things.push_back(std::move(by_key[key]));
+    for (const LengthOfStep& each : sorted_steps) {
+      PutNumber(each.step - before, steps);
+      before = each.step;
+      lengths.things.push_back(std::move(by_key[each.key]));
     }
   }
   XENOSCOPE_ASSIGN_OR_RETURN(out["lengths"], OverTimeJson(lengths, zero, 1));

@@ -69,18 +69,25 @@ class PageExitList {
     uint64_t count = 0;
     uint64_t cycles = 0;
   };
+  // The exits with lengths of one step.
+  struct LengthOfStep {
+    uint32_t step = 0;
+    uint32_t key = 0;  // in lengths_
+    correlate::BinnedSums::Open open{};
+  };
   struct Exits {
     Key key;
     uint32_t number = 0;  // its place in exits_, and its key in counts_ and cycles_
     uint64_t count = 0;
     uint64_t cycles = 0;
+    correlate::BinnedSums::Open open_count{};   // of counts_
+    correlate::BinnedSums::Open open_cycles{};  // of cycles_
     Sketch lengths{};
-    // The keys in lengths_ of the steps that exits had. They are few.
-    std::vector<std::pair<uint32_t, uint32_t>> length_keys{};
-    std::vector<Sum> parts{};  // of kMark: by the number of the hypercall or trap
+    std::vector<LengthOfStep> steps{};  // those that exits had, which are few
+    std::vector<Sum> parts{};           // of kMark: by the number of the hypercall or trap
   };
   Exits& ExitsOf(const Key& key);
-  uint32_t LengthKey(Exits& exits, uint32_t step);
+  LengthOfStep& StepOf(Exits& exits, uint32_t step);
   void AddLength(Exits& exits, Tsc begin, Cycles length);
   void AddEntry(const std::optional<correlate::PvEntry>& entry);
   [[nodiscard]] std::string NameOf(const Key& key) const;
@@ -89,14 +96,14 @@ class PageExitList {
   const ProfileReport& report_;
   absl::flat_hash_map<Key, uint32_t> numbers_;
   // Some that were asked for last: exits of a few kinds follow each other.
-  static constexpr size_t kRecent = 64;
+  static constexpr size_t kRecent = 1024;
   std::array<Exits*, kRecent> recent_{};
   std::deque<Exits> exits_;  // by number
   correlate::PvEntryBounds pv_entries_{report_.sampled};
   correlate::BinnedSums counts_;
   correlate::BinnedSums cycles_;
   uint32_t all_length_keys_ = 0;
-  correlate::BinnedSums lengths_;  // by Exits::length_keys
+  correlate::BinnedSums lengths_;  // by LengthOfStep::key
 };
 
 }  // namespace xenoscope::report

@@ -112,7 +112,7 @@ PageTimeline::Vcpu& PageTimeline::VcpuAt(VcpuRef ref, uint32_t index) {
 }
 
 void PageTimeline::HalveResolution() {
-  bin_ *= 2;
+  ++bin_shift_;
   const auto halve = [](auto& bins, auto merge) {
     for (size_t i = 0; i < bins.size(); ++i) {
       auto both = bins[i];
@@ -140,12 +140,22 @@ void PageTimeline::HalveResolution() {
 
 void PageTimeline::ExtendTo(uint64_t end) {
   length_ = std::max(length_, end);
-  while (end > bin_ * kBins) HalveResolution();
+  while (end > bin_length() * kBins) HalveResolution();
+}
+
+template <typename F>
+void PageTimeline::ForEachBinOf(uint64_t begin, uint64_t end, F part) const {
+  const uint64_t first = begin >> bin_shift_;
+  if (end <= (first + 1) << bin_shift_) [[likely]] {
+    part(first, static_cast<float>(end - begin));
+  } else {
+    ForEachBin(begin, end, bin_length(), part);
+  }
 }
 
 void PageTimeline::AddToBins(Vcpu& vcpu, VcpuActivity activity, uint64_t begin,
                              uint64_t end) const {
-  ForEachBin(begin, end, bin_, [&](uint64_t bin, float cycles) {
+  ForEachBinOf(begin, end, [&](uint64_t bin, float cycles) {
     if (bin >= vcpu.bins.size()) vcpu.bins.resize(bin + 1);
     vcpu.bins[bin][activity] += cycles;
   });
@@ -179,12 +189,17 @@ uint32_t PageTimeline::KindOf(const Segment& segment) {
   const bool is_exit = segment.kind == SegmentKind::kExit;
   const std::array<uint32_t, 3> key{static_cast<uint32_t>(segment.kind), segment.nested ? 1U : 0U,
                                     is_exit ? segment.reason : 0};
-  const auto found = segment_kinds_.find(key);
-  if (found != segment_kinds_.end()) return found->second;
-  std::string name = segment.nested ? "nested guest" : "guest";
-  if (is_exit) name = trace::ExitName(report_.vendor, segment.nested, segment.reason);
-  if (segment.kind == SegmentKind::kResume) name = "resume";
-  return segment_kinds_[key] = segment_names_.Intern(name);
+  RecentKind& recent = recent_kinds_[(key[0] + 8 * key[2]) % recent_kinds_.size()];
+  if (recent.key == key) return recent.number;
+  const auto [known, is_new] = segment_kinds_.try_emplace(key, 0);
+  if (is_new) {
+    std::string name = segment.nested ? "nested guest" : "guest";
+    if (is_exit) name = trace::ExitName(report_.vendor, segment.nested, segment.reason);
+    if (segment.kind == SegmentKind::kResume) name = "resume";
+    known->second = segment_names_.Intern(name);
+  }
+  recent = {key, known->second};
+  return known->second;
 }
 
 void PageTimeline::OnRunstateInterval(const RunstateInterval& interval) {
@@ -197,7 +212,7 @@ void PageTimeline::OnRunstateInterval(const RunstateInterval& interval) {
   if (interval.state == TimelineState::kRunning) {
     Pcpu& pcpu = pcpus_[interval.pcpu.value];
     std::vector<PcpuBin>& bins = pcpu.bins;
-    ForEachBin(begin, end, bin_, [&](uint64_t bin, float cycles) {
+    ForEachBinOf(begin, end, [&](uint64_t bin, float cycles) {
       if (bin >= bins.size()) bins.resize(bin + 1);
       bins[bin].Add(interval.vcpu_index, cycles);
     });
@@ -235,7 +250,8 @@ void PageTimeline::Finish() {
   exits_.Finish();
   // The bins are longer if there are many tracks.
   const auto bytes = [this] {
-    return (length_ / bin_ + 1) * (vcpus_.size() * kVcpuActivities + pcpus_.size() * kPcpuBinBytes);
+    return (length_ / bin_length() + 1) *
+           (vcpus_.size() * kVcpuActivities + pcpus_.size() * kPcpuBinBytes);
   };
   while (bytes() > kMaxBinBytes) HalveResolution();
 }
@@ -253,7 +269,8 @@ std::string PageTimeline::BinsOf(const Vcpu& vcpu, size_t bins) const {
   std::string bytes(bins * kVcpuActivities, '\0');
   for (size_t bin = 0; bin < std::min(bins, vcpu.bins.size()); ++bin) {
     for (size_t activity = 0; activity < kVcpuActivities; ++activity) {
-      bytes[bin * kVcpuActivities + activity] = Part(vcpu.bins[bin].cycles.at(activity), bin_);
+      bytes[bin * kVcpuActivities + activity] =
+          Part(vcpu.bins[bin].cycles.at(activity), bin_length());
     }
   }
   return bytes;
@@ -265,7 +282,7 @@ std::string PageTimeline::BinsOf(const std::vector<PcpuBin>& pcpu, size_t bins,
   for (size_t bin = 0; bin < std::min(bins, pcpu.size()); ++bin) {
     const uint32_t vcpu =
         pcpu[bin].majority_vcpu < numbers.size() ? numbers[pcpu[bin].majority_vcpu] : 0;
-    bytes[bin * kPcpuBinBytes] = Part(pcpu[bin].busy, bin_);
+    bytes[bin * kPcpuBinBytes] = Part(pcpu[bin].busy, bin_length());
     bytes[bin * kPcpuBinBytes + 1] = static_cast<char>(static_cast<uint8_t>(vcpu));
     bytes[bin * kPcpuBinBytes + 2] = static_cast<char>(static_cast<uint8_t>(vcpu >> 8));
   }
@@ -298,7 +315,7 @@ absl::Status PageTimeline::AddIntervals(size_t most_bytes, ordered_json& out) {
 }
 
 absl::StatusOr<ordered_json> PageTimeline::ToJson(const PageSamples& samples) {
-  const size_t bins = length_ / bin_ + 1;
+  const size_t bins = length_ / bin_length() + 1;
   const std::vector<uint32_t> known = KnownVcpus();
   const std::vector<uint32_t> numbers = NumbersOf(known);
   ordered_json vcpus = ordered_json::array();
@@ -321,7 +338,7 @@ absl::StatusOr<ordered_json> PageTimeline::ToJson(const PageSamples& samples) {
                    {"begin_tsc", std::to_string(begin.value)},
                    {"vcpus", std::move(vcpus)},
                    {"pcpus", std::move(pcpus)},
-                   {"bin", bin_},
+                   {"bin", bin_length()},
                    {"bins", bins},
                    {"lost", lost_}};
   samples.AddTo(out, shown(), [&](VcpuRef ref) -> std::optional<uint32_t> {

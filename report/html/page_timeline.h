@@ -100,9 +100,13 @@ class PageTimeline final : public correlate::DetachedObserver {
   // Returns the part of the range that is shown, from its beginning.
   std::optional<std::array<uint64_t, 2>> Shown(TscRange range) const;
   Vcpu& VcpuAt(VcpuRef ref, uint32_t index);
+  [[nodiscard]] uint64_t bin_length() const { return uint64_t{1} << bin_shift_; }
   void ExtendTo(uint64_t end);
   void HalveResolution();
   void AddToBins(Vcpu& vcpu, VcpuActivity activity, uint64_t begin, uint64_t end) const;
+  // Calls part(bin, cycles) as report::ForEachBin. Nearly all ranges are within one bin.
+  template <typename F>
+  void ForEachBinOf(uint64_t begin, uint64_t end, F part) const;
   // Add the interval to the track of this timeline, which is one of the schedule or of details.
   void Schedule(IntervalTrack& track, uint32_t code, TrackPart part, uint64_t begin,
                 uint64_t length);
@@ -128,13 +132,19 @@ class PageTimeline final : public correlate::DetachedObserver {
   const ProfileReport& report_;
   Tsc origin_;
   uint64_t length_ = 0;
-  uint64_t bin_ = 1024;      // cycles
+  unsigned bin_shift_ = 10;  // the binary logarithm of the length of a bin in cycles
   std::vector<Vcpu> vcpus_;  // by VcpuTrack::index
   absl::flat_hash_map<VcpuRef, uint32_t> index_;
   std::map<uint32_t, Pcpu> pcpus_;
   // The kinds of intervals: state, cause, pCPU and waker of runstates; exits of segments.
   absl::flat_hash_map<std::array<uint32_t, 4>, uint32_t> run_kinds_;
   absl::flat_hash_map<std::array<uint32_t, 3>, uint32_t> segment_kinds_;
+  // One that was asked for last, by a few bits of its key: segments of few kinds follow each other.
+  struct RecentKind {
+    std::array<uint32_t, 3> key{~uint32_t{0}};
+    uint32_t number = 0;
+  };
+  std::array<RecentKind, 64> recent_kinds_{};
   StringInterner segment_names_;
   // Where VM exits are many, they are shown together, but timeslices are not.
   TrackLimit schedule_limit_{kMaxIntervals};

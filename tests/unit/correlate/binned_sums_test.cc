@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -58,6 +59,36 @@ TEST(BinnedSums, EntriesAreBounded) {
     entries += amounts.size();
   }
   EXPECT_LE(entries, 1000);
+}
+
+// What a key has in the bin of the moment may wait beside its other data.
+TEST(BinnedSums, OpenBinsMakeTheSameSums) {
+  constexpr uint32_t kKeys = 20;
+  BinnedSums expected(64, 300);
+  BinnedSums sums(64, 300);
+  std::vector<BinnedSums::Open> open(kKeys);
+  uint64_t at = 0;
+  for (uint64_t i = 0; i < 20'000; ++i) {
+    at += i % 7 == 0 ? 300 : 1;
+    const uint64_t begin = i % 11 == 0 ? at / 2 : at;  // what ends late may begin early
+    const uint64_t length = i % 3 == 0 ? 0 : i % 500;
+    const TscRange when{Tsc{begin}, Tsc{begin + length}};
+    const double amount = length == 0 ? 1 : static_cast<double>(length);
+    const auto key = static_cast<uint32_t>(i * i % kKeys);
+    expected.Add(key, when, amount);
+    sums.Add(key, when, amount, open[key]);
+  }
+  for (uint32_t key = 0; key < kKeys; ++key) sums.Close(key, open[key]);
+  EXPECT_EQ(sums.width(), expected.width());
+  const auto all = sums.ByKey(kKeys);
+  const auto all_expected = expected.ByKey(kKeys);
+  for (uint32_t key = 0; key < kKeys; ++key) {
+    ASSERT_EQ(all[key].size(), all_expected[key].size());
+    for (size_t i = 0; i < all[key].size(); ++i) {
+      EXPECT_EQ(all[key][i].bin, all_expected[key][i].bin);
+      EXPECT_EQ(all[key][i].amount, all_expected[key][i].amount);
+    }
+  }
 }
 
 }  // namespace

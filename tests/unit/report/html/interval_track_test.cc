@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
-#include <string>
+#include <string_view>
 #include <vector>
 
 namespace xenoscope::report {
@@ -17,7 +17,7 @@ namespace {
 using testing::ElementsAre;
 using Numbers = std::vector<uint64_t>;
 
-Numbers ReadColumn(const std::string& column) {
+Numbers ReadColumn(std::string_view column) {
   Numbers numbers;
   uint64_t value = 0;
   unsigned shift = 0;
@@ -37,9 +37,9 @@ Numbers ReadColumn(const std::string& column) {
 // number and parts.
 Numbers Read(IntervalTrack& track) {
   const auto& columns = track.Finish();
-  const Numbers heads = ReadColumn(columns[IntervalTrack::kHeads]);
-  const Numbers gaps = ReadColumn(columns[IntervalTrack::kGaps]);
-  const Numbers lengths = ReadColumn(columns[IntervalTrack::kLengths]);
+  const Numbers heads = ReadColumn(columns[IntervalTrack::kHeads].bytes());
+  const Numbers gaps = ReadColumn(columns[IntervalTrack::kGaps].bytes());
+  const Numbers lengths = ReadColumn(columns[IntervalTrack::kLengths].bytes());
   EXPECT_EQ(gaps.size(), heads.size());
   Numbers numbers;
   size_t next = 0;
