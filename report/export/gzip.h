@@ -1,6 +1,7 @@
 // Compresses bytes in memory with gzip (RFC 1952).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -8,8 +9,11 @@
 
 namespace xenoscope::report {
 
+// How much time compression may take: as much as gzip's, or a third of it, for more bytes.
+enum class GzipEffort : uint8_t { kUsual, kQuick };
+
 // Returns the compressed bytes. Equal bytes give equal results, as the header has no time and no
 // name. Memory: those of the bytes once more. Errors: Internal when libdeflate fails.
-absl::StatusOr<std::string> Gzip(std::string_view bytes);
+absl::StatusOr<std::string> Gzip(std::string_view bytes, GzipEffort effort = GzipEffort::kUsual);
 
 }  // namespace xenoscope::report

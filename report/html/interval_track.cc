@@ -4,6 +4,7 @@
 #include <bit>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <utility>
 
 #include "base/error.h"
 #include "report/html/packed.h"
@@ -171,28 +172,46 @@ void TrackLimit::Add(IntervalTrack& track, uint32_t code, TrackPart part, uint64
   if (entries_ > most_) Thin(most_ / 4 * 3, kCoarseParts, all);
 }
 
-absl::StatusOr<PackedTracks> TrackLimit::Pack(size_t most_bytes, ForEachTrack all) {
-  for (;;) {
-    PackedTracks tracks{.unit = uint64_t{1} << together_.shift, .together_below = together_.below};
-    std::string bytes;
-    entries_ = 0;
-    all([&](IntervalTrack& track) {
-      for (const NumberColumn& column : track.Finish()) {
-        tracks.bytes.push_back(column.bytes().size());
-        bytes += column.bytes();
-      }
-      entries_ += track.entries();
-    });
-    XENOSCOPE_ASSIGN_OR_RETURN(tracks.packed, Packed(bytes));
-    const bool is_least = entries_ == 0 || together_.below >= kLongest;
-    if (tracks.packed.size() <= most_bytes || is_least) return tracks;
-    if (together_.shift < kMaxShift) {
-      together_.shift += kShiftStep;
-      all([this](IntervalTrack& track) { track.Thin(together_); });
-    } else {
-      Thin(entries_ * most_bytes / tracks.packed.size(), kFineParts, all);
+bool TrackLimit::IsLeast() const { return entries_ == 0 || together_.below >= kLongest; }
+
+std::string TrackLimit::Gather(ForEachTrack all) {
+  packed_ = {.unit = uint64_t{1} << together_.shift, .together_below = together_.below};
+  std::string bytes;
+  entries_ = 0;
+  all([&](IntervalTrack& track) {
+    for (const NumberColumn& column : track.Finish()) {
+      packed_.bytes.push_back(column.bytes().size());
+      bytes += column.bytes();
     }
+    entries_ += track.entries();
+  });
+  return bytes;
+}
+
+absl::Status TrackLimit::ChooseUnit(size_t most_bytes, ForEachTrack all) {
+  for (;; all([this](IntervalTrack& track) { track.Thin(together_); })) {
+    if (packed_.packed.empty()) {
+      const std::string bytes = Gather(all);
+      const bool may_be_coarser = together_.shift < kMaxShift && !IsLeast();
+      if (!may_be_coarser || !IsFarLonger(bytes, most_bytes)) {
+        XENOSCOPE_ASSIGN_OR_RETURN(packed_.packed, Packed(bytes));
+      }
+    }
+    const bool is_known = !packed_.packed.empty();
+    if (is_known && (Fits(most_bytes) || together_.shift == kMaxShift)) return absl::OkStatus();
+    together_.shift += kShiftStep;
+    packed_.packed.clear();
   }
+}
+
+absl::StatusOr<PackedTracks> TrackLimit::Pack(size_t most_bytes, ForEachTrack all) {
+  XENOSCOPE_RETURN_IF_ERROR(ChooseUnit(most_bytes, all));
+  while (!Fits(most_bytes)) {
+    Thin(entries_ * most_bytes / packed_.packed.size(), kFineParts, all);
+    const std::string bytes = Gather(all);
+    XENOSCOPE_ASSIGN_OR_RETURN(packed_.packed, Packed(bytes));
+  }
+  return std::exchange(packed_, {});
 }
 
 void TrackLimit::Thin(size_t most, uint64_t parts, ForEachTrack all) {

@@ -132,8 +132,18 @@ class TrackLimit {
   // unit first, of 256 cycles at most. O(entries) for each time that there are too many bytes.
   // Errors: Internal when libdeflate fails.
   absl::StatusOr<PackedTracks> Pack(size_t most_bytes, ForEachTrack all);
+  // Does what Pack does first, if it will be called for at most so many bytes. Errors: the same.
+  absl::Status ChooseUnit(size_t most_bytes, ForEachTrack all);
 
  private:
+  // Whether each track is one entry.
+  [[nodiscard]] bool IsLeast() const;
+  // Whether packed_ has at most so many bytes, or as few as possible.
+  [[nodiscard]] bool Fits(size_t most_bytes) const {
+    return packed_.packed.size() <= most_bytes || IsLeast();
+  }
+  // Sets packed_, but not its text; returns what is to be its text, before it is packed.
+  std::string Gather(ForEachTrack all);
   // Shows more intervals together until there are at most `most` entries, or all are together. The
   // limit of length grows by one part of so many at a time. O(entries) for each time that could be
   // enough.
@@ -142,6 +152,7 @@ class TrackLimit {
   size_t most_;
   size_t entries_ = 0;
   ShortIntervals together_;
+  PackedTracks packed_;  // with `together_` as it is; empty text: not packed yet
 };
 
 }  // namespace xenoscope::report

@@ -27,6 +27,15 @@ absl::StatusOr<std::string> Packed(const std::string& bytes) {
   return absl::Base64Escape(compressed);
 }
 
+bool IsFarLonger(std::string_view bytes, size_t most) {
+  constexpr double kBytesOfBase64 = 4.0 / 3;
+  constexpr double kQuickIsLonger = 1.5;  // than Packed, at most
+  // A part that would be long enough if it were hardly compressed.
+  const absl::StatusOr<std::string> part = Gzip(bytes.substr(0, most / 2 * 5), GzipEffort::kQuick);
+  return part.ok() && static_cast<double>(part->size()) * kBytesOfBase64 >
+                          static_cast<double>(most) * kQuickIsLonger;
+}
+
 absl::StatusOr<ordered_json> OverTimeJson(const OverTime& of, Tsc zero, double unit) {
   uint64_t first = UINT64_MAX;
   uint64_t last = 0;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -19,6 +20,10 @@ void PutNumber(uint64_t value, std::string& bytes);
 
 // Returns the bytes as the page has them: gzip, in base64. Errors: Internal when libdeflate fails.
 absl::StatusOr<std::string> Packed(const std::string& bytes);
+
+// Returns whether Packed(bytes) would surely have more than `most` bytes, as far as a quick
+// compression of a part of them says so. O(most).
+[[nodiscard]] bool IsFarLonger(std::string_view bytes, size_t most);
 
 // Amounts in bins of time, of things that the page numbers.
 struct OverTime {

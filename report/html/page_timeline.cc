@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -297,13 +298,16 @@ std::vector<uint32_t> PageTimeline::NumbersOf(const std::vector<uint32_t>& known
 
 absl::Status PageTimeline::AddIntervals(size_t most_bytes, ordered_json& out) {
   const std::vector<uint32_t> known = KnownVcpus();
+  const auto all_details = [&](auto visit) { ForEachDetail(known, visit); };
+  std::future<absl::Status> first = std::async(
+      std::launch::async, [&] { return detail_limit_.ChooseUnit(most_bytes, all_details); });
   XENOSCOPE_ASSIGN_OR_RETURN(
       const PackedTracks schedule,
       schedule_limit_.Pack(most_bytes / 4 * 3, [&](auto visit) { ForEachSchedule(known, visit); }));
+  XENOSCOPE_RETURN_IF_ERROR(first.get());
   XENOSCOPE_ASSIGN_OR_RETURN(
       const PackedTracks details,
-      detail_limit_.Pack(most_bytes - std::min(most_bytes, schedule.packed.size()),
-                         [&](auto visit) { ForEachDetail(known, visit); }));
+      detail_limit_.Pack(most_bytes - std::min(most_bytes, schedule.packed.size()), all_details));
   ordered_json kinds = ordered_json::array();
   for (const auto& [kind, number] : run_kinds_) kinds[number] = kind;
   out["schedule"] = schedule.ToJson();
