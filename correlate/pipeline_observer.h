@@ -46,8 +46,8 @@ class TraceObserver : public TimelineObserver {
 struct PlacingObservers {
   // Sees each step, on the thread that reads the trace.
   PipelineObserver* pipeline = nullptr;
-  // See the whole trace, whatever part of it was chosen, on that thread; not called where samples
-  // are not placed by a trace.
+  // See the trace on that thread: from its begin to somewhat after the end of the time that was
+  // chosen. Not called where samples are not placed by a trace.
   std::vector<TraceObserver*> trace{};
   // Receives the samples, those that nothing tells apart as one with a count. It is called on
   // another thread if nothing sees each step, and no more after the last sample.

@@ -1,5 +1,6 @@
 #include "profile/placing_pass.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 
@@ -82,18 +83,41 @@ void PlacingPass::TakeUpTo(trace::OrderedStream& stream, Tsc through, Handler& h
   }
 }
 
-absl::Status PlacingPass::Run(const trace::TraceFile& trace) {
+Tsc PlacingPass::Deadline(Tsc end) const {
+  const Tsc due = takers_.placer.deadline();
+  const Tsc now = takers_.placer.timeline().now();
+  if (due == Tsc{0} || end == trace::OrderedStream::kEnd) return due;
+  return std::min(due, now < end ? end : now + least_grouped_);
+}
+
+bool PlacingPass::HasAllBefore(Tsc end) const {
+  const correlate::Timeline& timeline = takers_.placer.timeline();
+  if (timeline.now() < end) return false;
+  if (timeline.now() - end >= kMostAfterEnd) return true;
+  const auto is_open = [end](const auto& vcpu) {
+    const bool in_run = vcpu->state == correlate::TimelineState::kRunning && !IsIdle(vcpu->ref);
+    const bool is_lost = vcpu->state == correlate::TimelineState::kLost;
+    return ((in_run || is_lost) && vcpu->since < end) || (vcpu->arc_open && vcpu->exit_tsc < end);
+  };
+  return takers_.placer.settled_until() >= end && std::ranges::none_of(timeline.vcpus(), is_open);
+}
+
+absl::Status PlacingPass::Run(const trace::TraceFile& trace, Tsc end) {
   trace::OrderedStream stream = trace.Stream();
   Handler handler{takers_};
   DeadlineHandler at_deadline{*this};
   correlate::StreamLateRecords late(stream, events_, handler);
   takers_.placer.SetLateRecords(order_ == RecordOrder::kTime ? nullptr : &late);
   for (;;) {
-    if (const Tsc due = takers_.placer.deadline(); due > Tsc{0}) {
+    if (const Tsc due = Deadline(end); due > Tsc{0}) {
       TakeUpTo(stream, Tsc{due.value - 1}, handler);
     }
     if (takers_.observer != nullptr) XENOSCOPE_RETURN_IF_ERROR(takers_.observer->status());
     if (stream.next_tsc() == trace::OrderedStream::kEnd) break;
+    if (HasAllBefore(end)) {
+      unread_from_ = stream.next_tsc();
+      break;
+    }
     stream.ForEach<false, RecordOrder::kTime>(stream.next_tsc(), trace::kAllEvents, at_deadline);
   }
   takers_.placer.SetLateRecords(nullptr);

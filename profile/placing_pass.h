@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "absl/status/status.h"
@@ -37,9 +38,16 @@ class PlacingPass {
   PlacingPass(const TraceTakers& takers, trace::RecordOrder order,
               Cycles least_grouped = kLeastGrouped);
 
-  // Gives the whole trace to the takers. Records that none of them wants are passed over. Errors:
-  // the observer's status.
-  absl::Status Run(const trace::TraceFile& trace);
+  // After the end of the time that is wanted, at most so many cycles are read (some seconds): a
+  // guest may be halted for longer.
+  static constexpr Cycles kMostAfterEnd = Cycles{1} << 33;
+
+  // Gives the trace to the takers: all that has to do with the time before `end`. It stops there
+  // once what began before has ended: runs of vCPUs, VM exits and losses. Records that no taker
+  // wants are passed over. Errors: the observer's status.
+  absl::Status Run(const trace::TraceFile& trace, Tsc end = trace::OrderedStream::kEnd);
+  // Returns the time of the first record that Run has not read; nothing if it has read all.
+  [[nodiscard]] std::optional<Tsc> unread_from() const { return unread_from_; }
 
  private:
   // Who wants the records of an event.
@@ -63,6 +71,10 @@ class PlacingPass {
     void TakeNonRecord(const trace::Item& item) const;
   };
 
+  // Returns the time of the next deadline, of the placer or of a look whether to stop.
+  [[nodiscard]] Tsc Deadline(Tsc end) const;
+  // Whether nothing that comes has to do with the time before `end`.
+  [[nodiscard]] bool HasAllBefore(Tsc end) const;
   // Gives the handler all that comes up to the time `through`, which is before the placer's
   // deadline.
   void TakeUpTo(trace::OrderedStream& stream, Tsc through, Handler& handler);
@@ -74,6 +86,7 @@ class PlacingPass {
   trace::EventTargets<Wanted> events_{};  // pointers into wanted_
   correlate::PcpuGroups groups_;
   bool begun_ = false;  // a record has been taken
+  std::optional<Tsc> unread_from_;
 };
 
 }  // namespace xenoscope::profile

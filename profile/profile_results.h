@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -48,6 +49,9 @@ struct ProfileResults {
   // Samples that counts.samples does not include.
   uint64_t damaged = 0;  // samples in damaged parts of the files
   uint64_t outside = 0;  // samples outside ProfileRequest::within
+  // The first record of the trace that was not read, as it has nothing to do with the time that was
+  // chosen. Samples of the trace itself are not in `outside` from there on.
+  std::optional<Tsc> unread_from{};
 };
 
 }  // namespace xenoscope::profile

@@ -341,7 +341,10 @@ absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first, const Pro
                     .observer = observer,
                     .trace_observers = trace_observers},
                    options.order);
-  XENOSCOPE_RETURN_IF_ERROR(pass.Run(*request_.trace));
+  // An observer of each step shows the whole trace.
+  const Tsc end = observer == nullptr ? request_.within.end : trace::OrderedStream::kEnd;
+  XENOSCOPE_RETURN_IF_ERROR(pass.Run(*request_.trace, end));
+  results.unread_from = pass.unread_from();
   if (from_trace_ != nullptr) {
     // Known at the end of the only pass.
     sample_set_.sampled.end = std::min(sample_set_.sampled.end, placer.timeline().now());

@@ -69,6 +69,8 @@ class Placer {
     return timeline_.waiting_sets();
   }
   [[nodiscard]] const Timeline& timeline() const { return timeline_.timeline(); }
+  // RecentTimeline::settled_until.
+  [[nodiscard]] Tsc settled_until() const { return timeline_.settled_until(); }
 
  private:
   // Reads the next samples of one vCPU and bracket, if there are any yet.

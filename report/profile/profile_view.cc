@@ -48,6 +48,11 @@ constexpr std::array<std::string_view, 14> kFigures = {
 // The ends of the keys of columns that only a profile of several events has.
 constexpr std::array<std::string_view, 4> kRatioEnds = {"ipc", "_rate", "_pti", "_share"};
 
+// Returns how long after the selected time the trace was read, in seconds.
+double UnreadAfter(const ProfileReport& report) {
+  return report.clock.Seconds(*report.unread_from - report.sampled.end);
+}
+
 // Returns "d1v0 d2v0", or "-" if no vCPU waited.
 std::string WaitingNames(const ProfileReport& report, uint32_t set) {
   if (set == correlate::RunQueues::kEmptySet) return "-";
@@ -275,6 +280,12 @@ std::string Foot(const ProfileReport& report, const ProfileSelection& selection)
   }
   if (report.outside > 0) {
     out += fmt::format("{} samples outside the selected time\n", Count(report.outside));
+  }
+  if (report.unread_from) {
+    out += fmt::format(
+        "the trace was not read from {} after the selected time on: nothing there has to do with "
+        "it\n",
+        CellText(UnreadAfter(report), ColumnUnit::kSeconds));
   }
   if (report.lost_in_buffers > 0) {
     out += fmt::format("{} samples lost because their buffers were full\n",
@@ -646,7 +657,9 @@ ordered_json ProfileJson(const ProfileReport& report, const ProfileSelection& se
       {"trace",
        {{"nmi_exits", counts.nmi_exits},
         {"lost_records", counts.lost_records},
-        {"lost_cycles", counts.lost_time}}},
+        {"lost_cycles", counts.lost_time},
+        {"unread_after_seconds",
+         report.unread_from ? ordered_json(UnreadAfter(report)) : ordered_json()}}},
       {"cpu_hz", report.clock.hz},
       {"cpu_hz_source", ToString(report.clock.source)},
       {"checks", DomainChecksJson(report)},

@@ -162,6 +162,37 @@ TEST(PlacingPass, SettlesExitsInEachOrder) {
   EXPECT_GT(with_subreason, 50U);  // recordings
 }
 
+// What begins after the time that is wanted changes nothing, so that it is not read.
+TEST(PlacingPass, StopsAfterTheTimeThatIsWanted) {
+  static constexpr Tsc kEnd{9000};
+  size_t stopped = 0;
+  for (uint32_t seed = 0; seed < 100; ++seed) {
+    const analysis::RandomTrace random(seed);
+    const auto file = trace::TraceFile::FromBytes(random.trace().bytes(), "test");
+    ASSERT_TRUE(file.ok()) << file.status();
+    std::vector<Sample> drawn = RandomSamples(seed, 24'000);
+    std::erase_if(drawn, [](const Sample& sample) { return sample.when.end > kEnd; });
+    const auto place = [&](Tsc end) {
+      Seen seen;
+      Samples samples(drawn);
+      PlacingOptions options = Options(RecordOrder::kCrossing, true);
+      options.sampled.end = kEnd;
+      Placer placer(options, samples, seen);
+      PlacingPass pass({.placer = placer}, options.order, Cycles{1});
+      EXPECT_TRUE(pass.Run(*file, end).ok());
+      EXPECT_TRUE(placer.Finish().ok());
+      EXPECT_GE(pass.unread_from().value_or(kEnd), kEnd);
+      stopped += pass.unread_from() ? 1 : 0;
+      return seen;
+    };
+    const Seen expected = place(trace::OrderedStream::kEnd);
+    const Seen seen = place(kEnd);
+    EXPECT_EQ(seen.lines, expected.lines) << "seed " << seed;
+    EXPECT_EQ(seen.traced, expected.traced) << "seed " << seed;
+  }
+  EXPECT_GT(stopped, 50U);
+}
+
 TEST(PlacingPass, PlacesSamplesOfTheTraceThatItTakes) {
   size_t placed = 0;
   for (uint32_t seed = 0; seed < 100; ++seed) {
