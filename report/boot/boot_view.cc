@@ -27,7 +27,8 @@ Table BootPhasesTable(const guests::Boot& boot, const PhaseOptions& options) {
   for (TableRow& row : table.groups.front().rows) {
     const std::optional<uint64_t> initcalls = boot.initcalls[i++];
     all += initcalls.value_or(0);
-    row.cells.push_back(initcalls ? Cell(*initcalls) : Cell());
+    Cell& cell = row.cells.emplace_back();
+    if (initcalls) cell = *initcalls;
   }
   for (Footer& footer : table.footers) footer.cells.emplace_back(all);
   return table;
