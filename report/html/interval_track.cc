@@ -29,17 +29,11 @@ uint64_t Zigzag(uint64_t difference) {
 }
 uint64_t Unzigzag(uint64_t number) { return (number >> 1U) ^ (~(number & 1U) + 1); }
 
-// The most bytes of a number: seven bits in each.
-constexpr size_t kMostBytes = 10;
-
 }  // namespace
 
 void NumberColumn::Put(uint64_t value) {
-  if (capacity_ - size_ < kMostBytes) Grow();
-  char* at = bytes_.get() + size_;
-  for (; value >= 0x80; value >>= 7U) *at++ = static_cast<char>(value | 0x80U);
-  *at++ = static_cast<char>(value);
-  size_ = static_cast<size_t>(at - bytes_.get());
+  if (capacity_ - size_ < kMostNumberBytes) Grow();
+  size_ = static_cast<size_t>(WriteNumber(value, bytes_.get() + size_) - bytes_.get());
 }
 
 uint64_t NumberColumn::Take(size_t& at) const {
@@ -52,7 +46,7 @@ uint64_t NumberColumn::Take(size_t& at) const {
 }
 
 void NumberColumn::Grow() {
-  capacity_ = std::max(2 * capacity_, 4 * kMostBytes);
+  capacity_ = std::max(2 * capacity_, 4 * kMostNumberBytes);
   std::unique_ptr<char[]> larger(new char[capacity_]);  // not set to 0
   std::copy_n(bytes_.get(), size_, larger.get());
   bytes_ = std::move(larger);

@@ -14,12 +14,8 @@ namespace xenoscope::report {
 using nlohmann::ordered_json;
 
 void PutNumber(uint64_t value, std::string& bytes) {
-  constexpr size_t kMostBytes = 10;     // of 64 bits, seven in each
-  std::array<char, kMostBytes> number;  // NOLINT(cppcoreguidelines-pro-type-member-init): hot
-  size_t size = 0;
-  for (; value >= 0x80; value >>= 7U) number[size++] = static_cast<char>(value | 0x80U);
-  number[size++] = static_cast<char>(value);
-  bytes.append(number.data(), size);
+  std::array<char, kMostNumberBytes> number;  // NOLINT(cppcoreguidelines-pro-type-member-init): hot
+  bytes.append(number.data(), WriteNumber(value, number.data()));
 }
 
 absl::StatusOr<std::string> Packed(const std::string& bytes) {

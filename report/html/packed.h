@@ -15,7 +15,18 @@
 
 namespace xenoscope::report {
 
-// Appends the number as LEB128: seven bits a byte, the lowest first.
+// The most bytes of a number as LEB128: 64 bits, seven in each.
+inline constexpr size_t kMostNumberBytes = 10;
+
+// Writes the number at `at` as LEB128: seven bits a byte, the lowest first. At most
+// kMostNumberBytes. Returns its end.
+inline char* WriteNumber(uint64_t value, char* at) {
+  for (; value >= 0x80; value >>= 7U) *at++ = static_cast<char>(value | 0x80U);
+  *at++ = static_cast<char>(value);
+  return at;
+}
+
+// Appends the number as LEB128.
 void PutNumber(uint64_t value, std::string& bytes);
 
 // Returns the bytes as the page has them: gzip, in base64. Errors: Internal when libdeflate fails.
