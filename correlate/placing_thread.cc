@@ -11,10 +11,10 @@ constexpr size_t kMaxTraced = 4096;
 }  // namespace
 
 PlacingThread::PlacingThread(PlacingObserver& observer)
-    : observer_(observer), thread_([this] { Work(); }) {}
+    : observer_(observer), batches_([this](Batch& batch) { DeliverBatch(batch); }) {}
 
 void PlacingThread::OnPlaced(const PlacedSample& placed) {
-  Batch& batch = ring_.Current();
+  Batch& batch = batches_.Current();
   size_t& recent = batch.recent.at(static_cast<size_t>(placed.mode()));
   const bool is_another = placed.list == 0 || recent >= batch.commons.size() ||
                           batch.commons[recent].placed.list != placed.list;
@@ -24,34 +24,19 @@ void PlacingThread::OnPlaced(const PlacedSample& placed) {
     batch.places.insert(batch.places.end(), placed.places.begin(), placed.places.end());
   }
   batch.placed.push_back({*placed.sample, placed.address, placed.cluster, recent});
-  if (batch.placed.size() >= kMaxSamples || batch.places.size() >= kMaxPlaces) ring_.Submit();
+  if (batch.placed.size() >= kMaxSamples || batch.places.size() >= kMaxPlaces) batches_.Submit();
 }
 
 void PlacingThread::OnUnplaced(const recording::Sample& sample, UnplacedReason why) {
-  Batch& batch = ring_.Current();
+  Batch& batch = batches_.Current();
   batch.unplaced.push_back({sample, why});
-  if (batch.unplaced.size() >= kMaxSamples) ring_.Submit();
+  if (batch.unplaced.size() >= kMaxSamples) batches_.Submit();
 }
 
 void PlacingThread::OnTraced(VcpuRef vcpu, Context context, ContextTime time) {
-  Batch& batch = ring_.Current();
+  Batch& batch = batches_.Current();
   batch.traced.push_back({vcpu, context, time});
-  if (batch.traced.size() >= kMaxTraced) ring_.Submit();
-}
-
-void PlacingThread::Finish() {
-  if (!thread_.joinable()) return;
-  ring_.Current().last = true;
-  ring_.Submit();
-  thread_.join();
-}
-
-void PlacingThread::Work() {
-  for (bool last = false; !last; ring_.Release()) {
-    Batch& batch = ring_.Next();
-    last = batch.last;
-    DeliverBatch(batch);
-  }
+  if (batch.traced.size() >= kMaxTraced) batches_.Submit();
 }
 
 void PlacingThread::DeliverBatch(Batch& batch) {

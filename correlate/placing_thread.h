@@ -11,10 +11,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <thread>
 #include <vector>
 
-#include "correlate/batch_ring.h"
+#include "correlate/batch_thread.h"
 #include "correlate/placing/placed_sample.h"
 
 namespace xenoscope::correlate {
@@ -23,18 +22,13 @@ class PlacingThread final : public PlacingObserver {
  public:
   // `observer` outlives this, and is used by the thread alone until Finish.
   explicit PlacingThread(PlacingObserver& observer);
-  PlacingThread(const PlacingThread&) = delete;
-  PlacingThread& operator=(const PlacingThread&) = delete;
-  PlacingThread(PlacingThread&&) = delete;
-  PlacingThread& operator=(PlacingThread&&) = delete;
-  ~PlacingThread() override { Finish(); }
 
   void OnPlaced(const PlacedSample& placed) override;
   void OnUnplaced(const recording::Sample& sample, UnplacedReason why) override;
   void OnTraced(VcpuRef vcpu, Context context, ContextTime time) override;
 
   // Returns when the observer has received everything. Nothing may come after that.
-  void Finish();
+  void Finish() { batches_.Finish(); }
 
  private:
   // What samples of one list have in common.
@@ -65,15 +59,12 @@ class PlacingThread final : public PlacingObserver {
     std::array<size_t, 3> recent{};  // by mode: the index of the last common
     std::vector<Unplaced> unplaced;
     std::vector<Traced> traced;
-    bool last = false;
   };
 
-  void Work();
   void DeliverBatch(Batch& batch);
 
   PlacingObserver& observer_;
-  BatchRing<Batch, 256> ring_;
-  std::thread thread_;
+  BatchThread<Batch, 256> batches_;
 };
 
 }  // namespace xenoscope::correlate

@@ -3,22 +3,7 @@
 namespace xenoscope::correlate {
 
 TraceObserverThread::TraceObserverThread(DetachedObserver& observer)
-    : observer_(observer), thread_([this] { Work(); }) {}
-
-void TraceObserverThread::Finish() {
-  if (!thread_.joinable()) return;
-  ring_.Current().last = true;
-  ring_.Submit();
-  thread_.join();
-}
-
-void TraceObserverThread::Work() {
-  for (bool last = false; !last; ring_.Release()) {
-    Batch& batch = ring_.Next();
-    last = batch.last;
-    DeliverBatch(batch);
-  }
-}
+    : observer_(observer), batches_([this](Batch& batch) { DeliverBatch(batch); }) {}
 
 void TraceObserverThread::DeliverBatch(Batch& batch) {
   auto record = batch.records.begin();

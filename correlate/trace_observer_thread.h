@@ -7,10 +7,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <thread>
 #include <vector>
 
-#include "correlate/batch_ring.h"
+#include "correlate/batch_thread.h"
 #include "correlate/pipeline_observer.h"
 #include "correlate/timeline.h"
 #include "trace/events.h"
@@ -38,27 +37,22 @@ class TraceObserverThread final : public TraceObserver {
   // `observer` outlives this, and is used by the thread alone until OnTimelineEnd has returned. It
   // receives everything in the order in which it came.
   explicit TraceObserverThread(DetachedObserver& observer);
-  TraceObserverThread(const TraceObserverThread&) = delete;
-  TraceObserverThread& operator=(const TraceObserverThread&) = delete;
-  TraceObserverThread(TraceObserverThread&&) = delete;
-  TraceObserverThread& operator=(TraceObserverThread&&) = delete;
-  ~TraceObserverThread() override { Finish(); }
 
   [[nodiscard]] bool Wants(trace::Event event) const override { return observer_.Wants(event); }
   void OnRecord(const trace::Record& record, const Timeline& /*timeline*/) override {
-    Put(Kind::kRecord, ring_.Current().records, record);
+    Put(Kind::kRecord, batches_.Current().records, record);
   }
   void OnNonRecord(const trace::Item& item) override {
-    Put(Kind::kNonRecord, ring_.Current().non_records, item);
+    Put(Kind::kNonRecord, batches_.Current().non_records, item);
   }
   void OnRunstateInterval(const RunstateInterval& interval) override {
-    Put(Kind::kRunstateInterval, ring_.Current().intervals, interval);
+    Put(Kind::kRunstateInterval, batches_.Current().intervals, interval);
   }
   void OnSegment(const Segment& segment) override {
-    Put(Kind::kSegment, ring_.Current().segments, segment);
+    Put(Kind::kSegment, batches_.Current().segments, segment);
   }
-  void OnExit(const ExitArc& arc) override { Put(Kind::kExit, ring_.Current().exits, arc); }
-  void OnMark(const Mark& mark) override { Put(Kind::kMark, ring_.Current().marks, mark); }
+  void OnExit(const ExitArc& arc) override { Put(Kind::kExit, batches_.Current().exits, arc); }
+  void OnMark(const Mark& mark) override { Put(Kind::kMark, batches_.Current().marks, mark); }
   void OnTraceEnd(const Timeline& /*timeline*/) override {}
   void OnTimelineEnd() override { Finish(); }
 
@@ -72,26 +66,23 @@ class TraceObserverThread final : public TraceObserver {
     std::vector<Segment> segments;
     std::vector<ExitArc> exits;
     std::vector<Mark> marks;
-    bool last = false;
   };
   // The most things of a batch: so few that the second thread finds them in a cache.
   static constexpr size_t kMaxThings = 1024;
 
   template <typename Thing>
   void Put(Kind kind, std::vector<Thing>& things, const Thing& thing) {
-    std::vector<Kind>& kinds = ring_.Current().kinds;
+    std::vector<Kind>& kinds = batches_.Current().kinds;
     kinds.push_back(kind);
     things.push_back(thing);
-    if (kinds.size() >= kMaxThings) ring_.Submit();
+    if (kinds.size() >= kMaxThings) batches_.Submit();
   }
   // Returns when the observer has received everything. Nothing may come after that.
-  void Finish();
-  void Work();
+  void Finish() { batches_.Finish(); }
   void DeliverBatch(Batch& batch);
 
   DetachedObserver& observer_;
-  BatchRing<Batch, 16> ring_;
-  std::thread thread_;
+  BatchThread<Batch, 16> batches_;
 };
 
 }  // namespace xenoscope::correlate
