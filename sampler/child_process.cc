@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/signal_name.h"
 #include "sampler/small_file.h"
 
 namespace xenoscope::sampler {
@@ -65,9 +66,7 @@ Exit ExitOf(int wait_status) {
 
 std::string ToString(const Exit& exit) {
   if (exit.signal == 0) return fmt::format("ended with status {}", exit.status);
-  const char* const name = sigabbrev_np(exit.signal);
-  if (name == nullptr) return fmt::format("was ended by signal {}", exit.signal);
-  return fmt::format("was ended by SIG{}", name);
+  return "was ended by " + SignalName(exit.signal);
 }
 
 absl::StatusOr<ChildProcess> ChildProcess::Start(std::span<const std::string> words,

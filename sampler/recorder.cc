@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/signal_name.h"
 #include "recording/disk_sync.h"
 #include "recording/writer.h"
 #include "sampler/agent/save_boot.h"
@@ -57,17 +58,6 @@ constexpr nanoseconds kLongestRemoval = std::chrono::seconds(3);
 constexpr int kCommandTimeoutMs = 2000;
 // Limit of bytes for one guest: there may be many guests, and one beyond the limit waits.
 constexpr size_t kMaxQueuedGuestBytes = size_t{32} << 20;
-
-const char* SignalName(int number) {
-  switch (number) {
-    case SIGINT:
-      return "SIGINT";
-    case SIGHUP:
-      return "SIGHUP";
-    default:
-      return "SIGTERM";
-  }
-}
 
 // Returns the processor time of this process and of its sandboxes.
 nanoseconds ProcessorTime() {
