@@ -18,6 +18,7 @@
 #include "cli/output.h"
 #include "cli/phase_views.h"
 #include "cli/profile_source.h"
+#include "cli/show_table.h"
 #include "cli/symbol_options.h"
 #include "cli/trace_options.h"
 #include "guests/boot/boot.h"
@@ -25,7 +26,6 @@
 #include "guests/threads/thread_states.h"
 #include "profile/trace_input.h"
 #include "report/boot/boot_view.h"
-#include "report/table/table_csv.h"
 #include "report/table/table_json.h"
 #include "report/table/table_text.h"
 #include "report/terminal.h"
@@ -108,10 +108,8 @@ std::string FunctionLine(const guests::FunctionEvents& events) {
 }
 
 std::string Text(const guests::Boot& boot, const BootTrace& trace, const std::string& name,
-                 const std::string& by, const report::PhaseOptions& shown) {
+                 const report::PhaseOptions& shown) {
   const report::TextStyle style = report::StdoutStyle();
-  if (by == "exit") return report::ToText(report::PhaseExitsTable(boot.phases, shown), style);
-  if (by == "initcall") return report::ToText(report::BootInitcallsTable(boot, shown), style);
   const TscRange all{boot.phases.front().when.begin, boot.phases.back().when.end};
   const auto seconds = [&shown](Cycles cycles) {
     return report::CellText(shown.clock.Seconds(cycles), report::ColumnUnit::kSeconds);
@@ -190,12 +188,14 @@ absl::Status ShowBoot(const BootCommandOptions& options) {
     return ShowTable(table, options.format);
   }
   if (options.format == "json") return WriteStdout(report::Dump(Json(boot, trace, name, shown)));
-  if (text) return WriteStdout(Text(boot, trace, name, options.by, shown));
-  if (options.by == "exit")
-    return WriteStdout(report::ToCsv(report::PhaseExitsTable(boot.phases, shown)));
-  return WriteStdout(report::ToCsv(options.by == "initcall"
-                                       ? report::BootInitcallsTable(boot, shown)
-                                       : report::BootPhasesTable(boot, shown)));
+  if (options.by == "exit") {
+    return ShowTable(report::PhaseExitsTable(boot.phases, shown), options.format);
+  }
+  if (options.by == "initcall") {
+    return ShowTable(report::BootInitcallsTable(boot, shown), options.format);
+  }
+  if (text) return WriteStdout(Text(boot, trace, name, shown));
+  return ShowTable(report::BootPhasesTable(boot, shown), options.format);
 }
 
 }  // namespace

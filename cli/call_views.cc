@@ -6,15 +6,10 @@
 #include <cstdio>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/error.h"
-#include "cli/output.h"
-#include "report/table/table_csv.h"
-#include "report/table/table_json.h"
-#include "report/table/table_text.h"
-#include "report/terminal.h"
+#include "cli/show_table.h"
 #include "report/threads/thread_words.h"
 #include "symbolizer/load.h"
 
@@ -70,9 +65,7 @@ absl::Status ShowCalls(const report::CallForest& forest, const report::CallGroup
                                    .limit = text ? options.limit : 0};
   const report::Table table = options.call_tree ? report::CallTreeTable(forest, groups, shown)
                                                 : report::CallsTable(forest, groups, shown);
-  if (text) return WriteStdout(report::ToText(table, report::StdoutStyle()));
-  if (options.format == "csv") return WriteStdout(report::ToCsv(table));
-  return WriteStdout(report::Dump(report::ToJson(table)));
+  return ShowTable(table, options.format);
 }
 
 void WarnOfCalls(std::string_view name, const guests::CallTrees& calls) {

@@ -1,13 +1,6 @@
 #include "cli/phase_views.h"
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.h"
-#include "cli/output.h"
-#include "report/table/table_csv.h"
-#include "report/table/table_json.h"
-#include "report/table/table_text.h"
-#include "report/terminal.h"
 
 namespace xenoscope::cli {
 
@@ -26,12 +19,6 @@ absl::StatusOr<report::Table> PhaseFunctions(std::span<const guests::Phase> phas
     return InvalidError("{} does not count time: choose another event with --event", out.event);
   }
   return report::PhaseFunctionsTable(phases, out, domain, shown);
-}
-
-absl::Status ShowTable(const report::Table& table, const std::string& format) {
-  if (format == "text") return WriteStdout(report::ToText(table, report::StdoutStyle()));
-  if (format == "csv") return WriteStdout(report::ToCsv(table));
-  return WriteStdout(report::Dump(report::ToJson(table)));
 }
 
 }  // namespace xenoscope::cli

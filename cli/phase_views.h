@@ -2,9 +2,7 @@
 #pragma once
 
 #include <span>
-#include <string>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/ids.h"
 #include "cli/profile_source.h"
@@ -21,8 +19,5 @@ absl::StatusOr<report::Table> PhaseFunctions(std::span<const guests::Phase> phas
                                              guests::PhaseSwitches switches, DomainId domain,
                                              const ProfileOptions& options,
                                              const report::PhaseOptions& shown);
-
-// Prints a table as text, csv or json (`format`).
-absl::Status ShowTable(const report::Table& table, const std::string& format);
 
 }  // namespace xenoscope::cli
