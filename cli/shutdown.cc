@@ -17,6 +17,7 @@
 #include "cli/output.h"
 #include "cli/phase_views.h"
 #include "cli/profile_source.h"
+#include "cli/show_table.h"
 #include "cli/symbol_options.h"
 #include "cli/trace_options.h"
 #include "guests/shutdown/shutdown.h"
@@ -41,12 +42,6 @@ struct ShutdownOptions {
   size_t limit = 10;
 };
 
-bool IsEnd(DomainChange::Kind kind) {
-  using Kind = DomainChange::Kind;
-  return kind == Kind::kDestroyed || kind == Kind::kPoweredOff || kind == Kind::kRebooted ||
-         kind == Kind::kCrashed;
-}
-
 // Returns the domain that `text` names; if it is empty, the only one that ended in the recording.
 absl::StatusOr<DomainId> ChooseEnded(const recording::Recording& recording,
                                      const std::string& text) {
@@ -54,7 +49,7 @@ absl::StatusOr<DomainId> ChooseEnded(const recording::Recording& recording,
   if (!text.empty()) return ChooseDomain(&info, text);
   std::set<DomainId> ended;
   for (const DomainChange& change : info.changes) {
-    if (IsEnd(change.kind)) ended.insert(change.domain);
+    if (guests::EndOf(change.domain, {&change, 1})) ended.insert(change.domain);
   }
   if (ended.empty()) {
     return NotFoundError("{} has no guest's end: record with --shutdown GUEST", recording.path());

@@ -14,20 +14,21 @@ namespace xenoscope::guests {
 namespace {
 
 using recording::DomainChange;
+using Kind = DomainChange::Kind;
 
 // Why a domain shut down (public/sched.h, SHUTDOWN_*).
 constexpr uint32_t kSuspend = 2;
-DomainEnd EndOfReason(uint32_t reason) {
+Kind EndOfReason(uint32_t reason) {
   switch (reason) {
     case 0:
-      return DomainEnd::kPoweredOff;
+      return Kind::kPoweredOff;
     case 1:
-      return DomainEnd::kRebooted;
+      return Kind::kRebooted;
     case 3:  // crash
     case 4:  // watchdog
-      return DomainEnd::kCrashed;
+      return Kind::kCrashed;
     default:
-      return DomainEnd::kUnknown;
+      return Kind::kUnknown;
   }
 }
 
@@ -58,7 +59,7 @@ class EndFinder final : public correlate::TimelineObserver {
 
   std::optional<Tsc> first_seen;
   std::optional<Tsc> last_run;
-  std::optional<std::pair<Tsc, DomainEnd>> shut_down;
+  std::optional<std::pair<Tsc, Kind>> shut_down;
   std::optional<Tsc> removed;
 
  private:
@@ -75,19 +76,6 @@ void Follow(const trace::TraceFile& xen, correlate::TimelineObserver& observer,
     if (item->kind == trace::ItemKind::kRecord && !goes_on(item->record)) break;
   }
   timeline.Finish();
-}
-
-// Returns how the domain ended, by the polls of the recording; nothing: they do not show that.
-std::optional<DomainEnd> EndOf(DomainId domain, std::span<const DomainChange> changes) {
-  std::optional<DomainEnd> end;
-  for (const DomainChange& change : changes) {
-    if (change.domain != domain) continue;
-    if (change.kind == DomainChange::Kind::kPoweredOff) end = DomainEnd::kPoweredOff;
-    if (change.kind == DomainChange::Kind::kRebooted) end = DomainEnd::kRebooted;
-    if (change.kind == DomainChange::Kind::kCrashed) end = DomainEnd::kCrashed;
-    if (change.kind == DomainChange::Kind::kDestroyed && !end) end = DomainEnd::kDestroyed;
-  }
-  return end;
 }
 
 // Adds the phases with their ranges.
@@ -141,12 +129,23 @@ absl::Status SumUp(DomainId domain, const trace::TraceFile& xen, Shutdown& shutd
 
 }  // namespace
 
+std::optional<Kind> EndOf(DomainId domain, std::span<const DomainChange> changes) {
+  std::optional<Kind> end;
+  for (const DomainChange& change : changes) {
+    if (change.domain != domain) continue;
+    const bool is_shutdown = change.kind == Kind::kPoweredOff || change.kind == Kind::kRebooted ||
+                             change.kind == Kind::kCrashed;
+    if (is_shutdown || (change.kind == Kind::kDestroyed && !end)) end = change.kind;
+  }
+  return end;
+}
+
 absl::StatusOr<Shutdown> FollowShutdown(DomainId domain, ShutdownPhases phases,
                                         std::span<const recording::DomainChange> changes,
                                         const trace::TraceFile& xen) {
   EndFinder trace(domain);
   Follow(xen, trace, [&trace](const trace::Record& record) { return trace.OnRecord(record); });
-  const std::optional<DomainEnd> polled = EndOf(domain, changes);
+  const std::optional<Kind> polled = EndOf(domain, changes);
   if (!trace.last_run) {
     return NotFoundError("Xen's trace has nothing of it");
   }
@@ -159,7 +158,7 @@ absl::StatusOr<Shutdown> FollowShutdown(DomainId domain, ShutdownPhases phases,
   if (trace.shut_down) {
     shutdown.how = trace.shut_down->second;
   } else {
-    shutdown.how = polled.value_or(DomainEnd::kUnknown);
+    shutdown.how = polled.value_or(Kind::kUnknown);
   }
   AddPhases(trace, shutdown);
   XENOSCOPE_RETURN_IF_ERROR(SumUp(domain, xen, shutdown));

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -18,15 +18,6 @@
 
 namespace xenoscope::guests {
 
-// How a domain ended.
-enum class DomainEnd : uint8_t {
-  kUnknown,  // it shut down; the trace does not say why
-  kPoweredOff,
-  kRebooted,
-  kCrashed,
-  kDestroyed,  // by the toolstack, while it ran
-};
-
 struct Shutdown {
   // Contiguous: those of the guest's kernel, or "guest" from where the trace first has the domain,
   // if its events show none; "after last event", unless the last event's phase is the kernel's own;
@@ -35,10 +26,17 @@ struct Shutdown {
   std::vector<Phase> phases;
   std::vector<VcpuId> vcpus;  // of which the trace has something
   Tsc guest_end;              // no vCPU runs from here on
-  DomainEnd how = DomainEnd::kUnknown;
+  // How it ended: kPoweredOff, kRebooted, kCrashed, kDestroyed by the toolstack while it ran, or
+  // kUnknown: it shut down, and the trace does not say why.
+  recording::DomainChange::Kind how = recording::DomainChange::Kind::kUnknown;
   bool destroyed = false;  // the trace has the end of the domain: the last phase is "destroy"
   ShutdownPhases kernel;
 };
+
+// Returns how the domain ended, by the polls of the recording; nothing: they do not show that it
+// did. O(changes).
+[[nodiscard]] std::optional<recording::DomainChange::Kind> EndOf(
+    DomainId domain, std::span<const recording::DomainChange> changes);
 
 // Joins the phases with Xen's trace. `changes` are those of the recording. Errors (NotFound): the
 // domain did not end; (Internal): a phase's times are more than its length. Two passes over the

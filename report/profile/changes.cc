@@ -14,8 +14,16 @@ using Kind = DomainChange::Kind;
 constexpr size_t kMaxPerLine = 8;
 
 std::string What(const DomainChange& change) {
-  const std::string vcpu = change.vcpu ? fmt::format("vCPU {} ", change.vcpu->value) : "";
-  switch (change.kind) {
+  const bool is_of_vcpu = change.kind == Kind::kVcpuOnline || change.kind == Kind::kVcpuOffline;
+  const std::string vcpu =
+      is_of_vcpu && change.vcpu ? fmt::format("vCPU {} ", change.vcpu->value) : "";
+  return fmt::format("{}{}", vcpu, ChangeText(change.kind));
+}
+
+}  // namespace
+
+std::string_view ChangeText(Kind kind) {
+  switch (kind) {
     case Kind::kCreated:
       return "created";
     case Kind::kDestroyed:
@@ -35,16 +43,14 @@ std::string What(const DomainChange& change) {
     case Kind::kCrashed:
       return "crashed";
     case Kind::kVcpuOnline:
-      return vcpu + "online";
+      return "online";
     case Kind::kVcpuOffline:
-      return vcpu + "offline";
+      return "offline";
     case Kind::kUnknown:
       break;
   }
   return "changed in a way that this version of xenoscope does not know";
 }
-
-}  // namespace
 
 std::vector<std::string> ChangeLines(const recording::RecordingInfo& info) {
   const Clock clock =

@@ -6,28 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "base/signal_name.h"
 #include "guests/threads/numbered_name.h"
+#include "report/profile/changes.h"
 
 namespace xenoscope::report {
 namespace {
-
-// Returns the name of a signal that asks a process to end.
-std::string SignalName(uint8_t signal) {
-  switch (signal) {
-    case 1:
-      return "SIGHUP";
-    case 2:
-      return "SIGINT";
-    case 3:
-      return "SIGQUIT";
-    case 9:
-      return "SIGKILL";
-    case 15:
-      return "SIGTERM";
-    default:
-      return fmt::format("signal {}", signal);
-  }
-}
 
 // Returns by what the process was asked to end.
 std::string SignalsText(const guests::EndedProcess& process) {
@@ -38,20 +22,10 @@ std::string SignalsText(const guests::EndedProcess& process) {
 
 }  // namespace
 
-std::string_view EndText(guests::DomainEnd how) {
-  switch (how) {
-    case guests::DomainEnd::kPoweredOff:
-      return "powered off";
-    case guests::DomainEnd::kRebooted:
-      return "rebooted";
-    case guests::DomainEnd::kCrashed:
-      return "crashed";
-    case guests::DomainEnd::kDestroyed:
-      return "was destroyed";
-    case guests::DomainEnd::kUnknown:
-      break;
-  }
-  return "shut down";
+std::string_view EndText(recording::DomainChange::Kind how) {
+  using Kind = recording::DomainChange::Kind;
+  if (how == Kind::kUnknown) return "shut down";
+  return how == Kind::kDestroyed ? "was destroyed" : ChangeText(how);
 }
 
 Table ShutdownProcessesTable(const guests::Shutdown& shutdown, const PhaseOptions& options) {

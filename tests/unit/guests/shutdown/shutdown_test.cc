@@ -74,7 +74,7 @@ TEST_F(ShutdownTest, TimesAreOfAllVcpus) {
   const auto shutdown =
       Follow(Phases(ShutdownPage(1100).Exec(1200, 9, "/sbin/reboot").Reboot(3000, 1, 0x01234567)));
   ASSERT_TRUE(shutdown.ok()) << shutdown.status();
-  EXPECT_EQ(shutdown->how, DomainEnd::kRebooted);
+  EXPECT_EQ(shutdown->how, recording::DomainChange::Kind::kRebooted);
   EXPECT_EQ(shutdown->guest_end, Tsc{4000});
   EXPECT_THAT(shutdown->vcpus, ElementsAre(VcpuId{0}, VcpuId{1}));
   EXPECT_THAT(
@@ -112,7 +112,7 @@ TEST_F(ShutdownTest, PollsSayHowItEndedWhereTheTraceDoesNot) {
       Follow({}, xen,
              {{recording::DomainChange::Kind::kCrashed, kEnding, std::nullopt, {Tsc{1}, Tsc{2}}}});
   ASSERT_TRUE(shutdown.ok()) << shutdown.status();
-  EXPECT_EQ(shutdown->how, DomainEnd::kCrashed);
+  EXPECT_EQ(shutdown->how, recording::DomainChange::Kind::kCrashed);
   EXPECT_FALSE(shutdown->destroyed);
   EXPECT_THAT(Lines(*shutdown), ElementsAre("guest 1000-4000: guest 3000 Xen 0 stolen 0 blocked 0 "
                                             "lost 0 untraced 0"));
@@ -121,7 +121,8 @@ TEST_F(ShutdownTest, PollsSayHowItEndedWhereTheTraceDoesNot) {
 TEST_F(ShutdownTest, SuspendingIsNoShutdown) {
   const auto shutdown = Follow({}, TraceOfEnd(kSuspendReason));
   ASSERT_TRUE(shutdown.ok()) << shutdown.status();
-  EXPECT_EQ(shutdown->how, DomainEnd::kUnknown) << "it was destroyed all the same";
+  EXPECT_EQ(shutdown->how, recording::DomainChange::Kind::kUnknown)
+      << "it was destroyed all the same";
 }
 
 TEST_F(ShutdownTest, DomainThatTheTraceDoesNotHaveIsAnError) {
