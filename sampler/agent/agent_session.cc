@@ -141,12 +141,16 @@ absl::Status Session::Prepare(const agent::Prepare& how) {
   StepUntil([&] { return prepared_ || agent_errors_.size() > agent_errors; }, ready_until_);
   XENOSCOPE_RETURN_IF_ERROR(ended_);
   if (prepared_) return absl::OkStatus();
-  if (agent_errors_.size() == agent_errors) {
-    return TimeoutError("its agent does not get ready", limits_.ready);
-  }
-  const std::string why = agent_errors_.back();
+  const std::optional<std::string> why = TakeRefusal(agent_errors);
+  if (why) return UnimplementedError("its agent cannot sample: {}", *why);
+  return TimeoutError("its agent does not get ready", limits_.ready);
+}
+
+std::optional<std::string> Session::TakeRefusal(size_t known) {
+  if (agent_errors_.size() == known) return std::nullopt;
+  std::string why = std::move(agent_errors_.back());
   agent_errors_.pop_back();
-  return UnimplementedError("its agent cannot sample: {}", why);
+  return why;
 }
 
 absl::StatusOr<bool> Session::Enlist() {
@@ -585,13 +589,10 @@ absl::StatusOr<Counts> Session::Count(const agent::Count& what) {
   Counts counts = *std::exchange(counts_, std::nullopt);
   XENOSCOPE_RETURN_IF_ERROR(ended_);
   if (counts.last) return counts;
-  if (agent_errors_.size() == agent_errors) {
-    ended_ = TimeoutError("it did not give its counts", limits_.answer);
-    return ended_;
-  }
-  const std::string why = agent_errors_.back();
-  agent_errors_.pop_back();
-  return UnimplementedError("its agent cannot count: {}", why);
+  const std::optional<std::string> why = TakeRefusal(agent_errors);
+  if (why) return UnimplementedError("its agent cannot count: {}", *why);
+  ended_ = TimeoutError("it did not give its counts", limits_.answer);
+  return ended_;
 }
 
 absl::Status Session::TakeCounts(const Counts& part) {
@@ -632,13 +633,10 @@ absl::Status Session::Share(Bytes bytes) {
   const bool is_kept = *std::exchange(shared_, std::nullopt);
   XENOSCOPE_RETURN_IF_ERROR(ended_);
   if (is_kept) return absl::OkStatus();
-  if (agent_errors_.size() == agent_errors) {
-    ended_ = TimeoutError("it did not take what is shared with it", limits_.share);
-    return ended_;
-  }
-  const std::string why = agent_errors_.back();
-  agent_errors_.pop_back();
-  return PreconditionError("its agent does not keep it: {}", why);
+  const std::optional<std::string> why = TakeRefusal(agent_errors);
+  if (why) return PreconditionError("its agent does not keep it: {}", *why);
+  ended_ = TimeoutError("it did not take what is shared with it", limits_.share);
+  return ended_;
 }
 
 void Session::Bye() {

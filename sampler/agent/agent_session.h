@@ -191,6 +191,9 @@ class Session {
   absl::Status CompareClocks();
   absl::Status Handle(AnyMessage message);
   absl::Status TakeHello(const Hello& hello);
+  // Takes the last complaint of the agent, if there are more than the `known` ones: it is the
+  // answer to what it was asked for.
+  std::optional<std::string> TakeRefusal(size_t known);
   absl::Status TakePrepared(const Prepared& prepared);
   void BeginFile(FileKind kind);
   absl::Status TakeFilePart(const FilePart& part);

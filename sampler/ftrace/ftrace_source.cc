@@ -90,6 +90,8 @@ absl::StatusOr<std::unique_ptr<FtraceSource>> FtraceSource::Open(
   XENOSCOPE_RETURN_IF_ERROR(CheckFunctionPatterns(request.functions));
   XENOSCOPE_ASSIGN_OR_RETURN(TraceInstance instance,
                              TraceInstance::Create(*root, kInstance, request.buffer_kb));
+  // Nothing is recorded before Start. Turning it on then keeps the tracer.
+  XENOSCOPE_RETURN_IF_ERROR(instance.TurnOff());
   std::unique_ptr<FtraceSource> source(
       new FtraceSource(request, std::move(instance), std::move(read_tsc), std::move(running)));
   source->ChooseEvents();
@@ -142,8 +144,6 @@ absl::Status FtraceSource::ChooseFunctions() {
     if (!added.ok()) notes_.push_back(fmt::format("--guest-functions: {}", Message(added)));
   }
   if (!any) return absl::OkStatus();  // a tracer would trace all
-  // Nothing is recorded before Start. Turning it on later keeps the tracer.
-  XENOSCOPE_RETURN_IF_ERROR(instance_->TurnOff());
   if (instance_->SetTracer("function_graph").ok()) return absl::OkStatus();
   const absl::Status counts = instance_->SetTracer("function");
   notes_.push_back(counts.ok()
@@ -167,7 +167,6 @@ absl::Status FtraceSource::EnableEvents() {
 }
 
 absl::Status FtraceSource::PrepareStart() {
-  XENOSCOPE_RETURN_IF_ERROR(instance_->TurnOff());
   XENOSCOPE_RETURN_IF_ERROR(EnableEvents());
   XENOSCOPE_ASSIGN_OR_RETURN(formats_, instance_->Formats());
   prepared_ = true;
