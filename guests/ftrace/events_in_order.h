@@ -40,11 +40,7 @@ bool TakeEventsInOrder(const KernelTrace& trace, const EventClock& clock, Kernel
       heap.pop_back();
     }
   }
-  for (const CpuCursor& cursor : cursors) {
-    faults.damaged_bytes += cursor.faults().damaged_bytes;
-    faults.malformed += cursor.faults().malformed;
-    faults.disordered += cursor.faults().disordered;
-  }
+  for (const CpuCursor& cursor : cursors) faults.Add(cursor.faults());
   return goes_on;
 }
 

@@ -95,6 +95,12 @@ struct KernelTraceFaults {
   uint64_t damaged_bytes = 0;  // bytes of pages that hold no events
   uint64_t malformed = 0;      // events that are shorter than their format
   uint64_t disordered = 0;     // events that say an earlier time than the one before
+
+  void Add(const KernelTraceFaults& more) {
+    damaged_bytes += more.damaged_bytes;
+    malformed += more.malformed;
+    disordered += more.disordered;
+  }
 };
 
 // What a live view keeps of a domain's trace while it frees the begin of its file: the formats,

@@ -614,11 +614,7 @@ uint64_t ThreadStates::events() const {
 
 KernelTraceFaults ThreadStates::faults() const {
   KernelTraceFaults sum;
-  for (const CpuCursor& cursor : cursors_) {
-    sum.damaged_bytes += cursor.faults().damaged_bytes;
-    sum.malformed += cursor.faults().malformed;
-    sum.disordered += cursor.faults().disordered;
-  }
+  for (const CpuCursor& cursor : cursors_) sum.Add(cursor.faults());
   return sum;
 }
 

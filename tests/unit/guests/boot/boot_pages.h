@@ -2,11 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <string_view>
 #include <vector>
 
-#include "tests/unit/guests/ftrace/page_builder.h"
+#include "tests/unit/guests/ftrace/timed_page.h"
 
 namespace xenoscope::guests {
 
@@ -43,35 +42,35 @@ inline constexpr std::string_view kBootFormats =
 // Builds a page by the times of its events, which ascend.
 class BootPage {
  public:
-  explicit BootPage(uint64_t tsc) : page_(tsc), tsc_(tsc) {}
+  explicit BootPage(uint64_t tsc) : page_(tsc) {}
 
   BootPage& Level(uint64_t at, uint32_t thread, std::string_view level) {
-    std::vector<std::byte> data = Data(kLevelId, thread, 32);
-    PutText(data, 8, 12, level);
+    std::vector<std::byte> data = TimedPage::Data(kLevelId, thread, 32);
+    TimedPage::PutText(data, 8, 12, level);
     return Add(at, data);
   }
   BootPage& Start(uint64_t at, uint32_t thread, uint64_t function) {
-    std::vector<std::byte> data = Data(kStartId, thread, 16);
-    std::memcpy(data.data() + 8, &function, sizeof function);
+    std::vector<std::byte> data = TimedPage::Data(kStartId, thread, 16);
+    TimedPage::Put(data, 8, function);
     return Add(at, data);
   }
   BootPage& Finish(uint64_t at, uint32_t thread, uint64_t function, int32_t result = 0) {
-    std::vector<std::byte> data = Data(kFinishId, thread, 20);
-    std::memcpy(data.data() + 8, &function, sizeof function);
-    std::memcpy(data.data() + 16, &result, sizeof result);
+    std::vector<std::byte> data = TimedPage::Data(kFinishId, thread, 20);
+    TimedPage::Put(data, 8, function);
+    TimedPage::Put(data, 16, result);
     return Add(at, data);
   }
   BootPage& Call(uint64_t at, uint64_t until, uint64_t function) {
     return Start(at, 1, function).Finish(until, 1, function);
   }
   BootPage& Exec(uint64_t at, uint32_t thread, std::string_view file) {
-    std::vector<std::byte> data = Data(kExecId, thread, 48);
-    PutText(data, 8, 20, file);
-    std::memcpy(data.data() + 12, &thread, sizeof thread);
+    std::vector<std::byte> data = TimedPage::Data(kExecId, thread, 48);
+    TimedPage::PutText(data, 8, 20, file);
+    TimedPage::Put(data, 12, thread);
     return Add(at, data);
   }
   BootPage& Switch(uint64_t at, uint32_t from, uint32_t to) {
-    page_.Switch(Delta(at), from, 0, to, "");
+    page_.page().Switch(page_.Delta(at), from, 0, to, "");
     return *this;
   }
   [[nodiscard]] std::vector<std::byte> Page(bool is_lossy = false) const {
@@ -79,30 +78,12 @@ class BootPage {
   }
 
  private:
-  static std::vector<std::byte> Data(uint16_t id, uint32_t thread, size_t size) {
-    std::vector<std::byte> data(size);
-    std::memcpy(data.data(), &id, sizeof id);
-    std::memcpy(data.data() + 4, &thread, sizeof thread);
-    return data;
-  }
-  static void PutText(std::vector<std::byte>& data, size_t place, uint32_t at,
-                      std::string_view text) {
-    const auto where = static_cast<uint32_t>(at | (text.size() + 1) << 16);
-    std::memcpy(data.data() + place, &where, sizeof where);
-    std::memcpy(data.data() + at, text.data(), text.size());
-  }
-  uint32_t Delta(uint64_t at) {
-    const auto delta = static_cast<uint32_t>(at - tsc_);
-    tsc_ = at;
-    return delta;
-  }
   BootPage& Add(uint64_t at, const std::vector<std::byte>& data) {
-    page_.Event(Delta(at), data);
+    page_.Add(at, data);
     return *this;
   }
 
-  PageBuilder page_;
-  uint64_t tsc_;
+  TimedPage page_;
 };
 
 }  // namespace xenoscope::guests

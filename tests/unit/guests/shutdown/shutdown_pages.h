@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/unit/guests/ftrace/page_builder.h"
+#include "tests/unit/guests/ftrace/timed_page.h"
 
 namespace xenoscope::guests {
 
@@ -45,63 +45,46 @@ inline constexpr uint32_t kKill = 9;
 // Builds a page by the times of its events, which ascend.
 class ShutdownPage {
  public:
-  explicit ShutdownPage(uint64_t tsc) : page_(tsc), tsc_(tsc) {}
+  explicit ShutdownPage(uint64_t tsc) : page_(tsc) {}
 
   ShutdownPage& Exec(uint64_t at, uint32_t thread, std::string_view file) {
-    std::vector<std::byte> data = Data(kProgramId, thread, 60);
-    const auto where = static_cast<uint32_t>(20 | (file.size() + 1) << 16);
-    Put(data, 8, where);
-    Put(data, 12, thread);
-    std::memcpy(data.data() + 20, file.data(), file.size());
+    std::vector<std::byte> data = TimedPage::Data(kProgramId, thread, 60);
+    TimedPage::PutText(data, 8, 20, file);
+    TimedPage::Put(data, 12, thread);
     return Add(at, data);
   }
   ShutdownPage& Signal(uint64_t at, uint32_t sender, uint32_t to, uint32_t signal,
                        std::string_view name, bool ignored = false) {
-    std::vector<std::byte> data = Data(kSignalId, sender, 48);
-    Put(data, 8, signal);
+    std::vector<std::byte> data = TimedPage::Data(kSignalId, sender, 48);
+    TimedPage::Put(data, 8, signal);
     std::memcpy(data.data() + 20, name.data(), name.size());
-    Put(data, 36, to);
-    Put(data, 44, ignored ? 1 : 0);
+    TimedPage::Put(data, 36, to);
+    TimedPage::Put(data, 44, ignored ? 1 : 0);
     return Add(at, data);
   }
   ShutdownPage& Reboot(uint64_t at, uint32_t thread, uint32_t command) {
-    std::vector<std::byte> data = Data(kRebootId, thread, 40);
-    Put(data, 32, command);
+    std::vector<std::byte> data = TimedPage::Data(kRebootId, thread, 40);
+    TimedPage::Put(data, 32, command);
     return Add(at, data);
   }
   ShutdownPage& Begin(uint64_t at, uint32_t parent, uint32_t thread, std::string_view name,
                       uint64_t flags = 0) {
-    page_.NewTask(Delta(at), parent, thread, name, flags);
+    page_.page().NewTask(page_.Delta(at), parent, thread, name, flags);
     return *this;
   }
   ShutdownPage& Exit(uint64_t at, uint32_t thread) {
-    page_.Exit(Delta(at), thread);
+    page_.page().Exit(page_.Delta(at), thread);
     return *this;
   }
   [[nodiscard]] std::vector<std::byte> Page() const { return page_.Page(); }
 
  private:
-  static std::vector<std::byte> Data(uint16_t id, uint32_t thread, size_t size) {
-    std::vector<std::byte> data(size);
-    std::memcpy(data.data(), &id, sizeof id);
-    Put(data, 4, thread);
-    return data;
-  }
-  static void Put(std::vector<std::byte>& data, size_t at, uint32_t value) {
-    std::memcpy(data.data() + at, &value, sizeof value);
-  }
-  uint32_t Delta(uint64_t at) {
-    const auto delta = static_cast<uint32_t>(at - tsc_);
-    tsc_ = at;
-    return delta;
-  }
   ShutdownPage& Add(uint64_t at, const std::vector<std::byte>& data) {
-    page_.LongEvent(Delta(at), data);
+    page_.Add(at, data);
     return *this;
   }
 
-  PageBuilder page_;
-  uint64_t tsc_;
+  TimedPage page_;
 };
 
 }  // namespace xenoscope::guests
