@@ -83,17 +83,16 @@ void PlacingPass::TakeUpTo(trace::OrderedStream& stream, Tsc through, Handler& h
   }
 }
 
-Tsc PlacingPass::Deadline(Tsc end) const {
-  const Tsc due = takers_.placer.deadline();
-  const Tsc now = takers_.placer.timeline().now();
+Tsc PlacingPass::NextLook(Tsc next, Tsc due, Tsc end) const {
   if (due == Tsc{0} || end == trace::OrderedStream::kEnd) return due;
-  return std::min(due, now < end ? end : now + least_grouped_);
+  return std::min(due, next < end ? end : next + least_grouped_);
 }
 
 bool PlacingPass::HasAllBefore(Tsc end) const {
   const correlate::Timeline& timeline = takers_.placer.timeline();
   if (timeline.now() < end) return false;
   if (timeline.now() - end >= kMostAfterEnd) return true;
+  if (takers_.placer.has_waiting()) return false;
   const auto is_open = [end](const auto& vcpu) {
     const bool in_run = vcpu->state == correlate::TimelineState::kRunning && !IsIdle(vcpu->ref);
     const bool is_lost = vcpu->state == correlate::TimelineState::kLost;
@@ -108,17 +107,19 @@ absl::Status PlacingPass::Run(const trace::TraceFile& trace, Tsc end) {
   DeadlineHandler at_deadline{*this};
   correlate::StreamLateRecords late(stream, events_, handler);
   takers_.placer.SetLateRecords(order_ == RecordOrder::kTime ? nullptr : &late);
-  for (;;) {
-    if (const Tsc due = Deadline(end); due > Tsc{0}) {
-      TakeUpTo(stream, Tsc{due.value - 1}, handler);
-    }
+  // When samples are placed must not depend on `end`: what is estimated meanwhile would differ.
+  for (Tsc due = takers_.placer.deadline();;) {
+    const Tsc look = NextLook(stream.next_tsc(), due, end);
+    if (look > Tsc{0}) TakeUpTo(stream, Tsc{look.value - 1}, handler);
     if (takers_.observer != nullptr) XENOSCOPE_RETURN_IF_ERROR(takers_.observer->status());
     if (stream.next_tsc() == trace::OrderedStream::kEnd) break;
     if (HasAllBefore(end)) {
       unread_from_ = stream.next_tsc();
       break;
     }
+    if (look < due) continue;
     stream.ForEach<false, RecordOrder::kTime>(stream.next_tsc(), trace::kAllEvents, at_deadline);
+    due = takers_.placer.deadline();
   }
   takers_.placer.SetLateRecords(nullptr);
   return absl::OkStatus();

@@ -71,8 +71,9 @@ class PlacingPass {
     void TakeNonRecord(const trace::Item& item) const;
   };
 
-  // Returns the time of the next deadline, of the placer or of a look whether to stop.
-  [[nodiscard]] Tsc Deadline(Tsc end) const;
+  // Returns the placer's deadline, or the time of an earlier look whether to stop, where the next
+  // record is at `next`.
+  [[nodiscard]] Tsc NextLook(Tsc next, Tsc due, Tsc end) const;
   // Whether nothing that comes has to do with the time before `end`.
   [[nodiscard]] bool HasAllBefore(Tsc end) const;
   // Gives the handler all that comes up to the time `through`, which is before the placer's

@@ -49,6 +49,8 @@ class Placer {
   // Takes the next item of the trace in the order of time, and places the samples whose brackets
   // have passed.
   void Take(const trace::Item& item);
+  // Whether samples have been read that are not placed yet.
+  [[nodiscard]] bool has_waiting() const { return !batch_.empty(); }
   // Returns the time before which no sample is to be placed, which is later than now(). The items
   // before it may instead be taken by TakeRecord and TakeNonRecord, in the order of the options and
   // without the records that are not handled. O(1).
