@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <future>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -128,21 +129,33 @@ absl::Status ProfileOf(const ComparedProfile& side, std::vector<Dimension> by,
   return ProfileOfStore(slices, side.domain, std::move(by), out);
 }
 
-// Makes the profiles of all sides; rows have names of functions that `sources` then hold.
+// Makes the profiles of slices, at the same time: a side waits for its store now and then, and ends
+// with work for one thread.
+absl::Status MakeProfiles(const std::vector<ComparedProfile>& sides,
+                          const std::vector<Dimension>& by,
+                          std::vector<report::ProfileReport>& profiles) {
+  std::vector<std::future<absl::Status>> made;
+  for (size_t i = 0; i < sides.size(); ++i) {
+    made.push_back(std::async(std::launch::async, [&side = sides[i], &by, &profile = profiles[i]] {
+      return ProfileOf(side, by, profile);
+    }));
+  }
+  absl::Status status;
+  for (std::future<absl::Status>& each : made) status.Update(each.get());
+  return status;
+}
+
+// The same of recordings; rows have names of functions that `sources` then hold.
 absl::Status MakeProfiles(const std::vector<ComparedProfile>& sides,
                           const std::vector<Dimension>& by, std::vector<ProfileSource>& sources,
                           std::vector<report::ProfileReport>& profiles) {
-  profiles.resize(sides.size());
   // All recordings are opened before the first one is read, which may take long.
   for (const ComparedProfile& side : sides) {
-    if (!side.store.url.empty()) continue;
     XENOSCOPE_ASSIGN_OR_RETURN(ProfileSource source, ProfileSource::Open(side.profile));
     sources.push_back(std::move(source));
   }
   for (size_t i = 0; i < sides.size(); ++i) {
-    XENOSCOPE_RETURN_IF_ERROR(sides[i].store.url.empty()
-                                  ? ProfileOf(sides[i], by, sources[i], profiles[i])
-                                  : ProfileOf(sides[i], by, profiles[i]));
+    XENOSCOPE_RETURN_IF_ERROR(ProfileOf(sides[i], by, sources[i], profiles[i]));
   }
   return absl::OkStatus();
 }
@@ -152,8 +165,10 @@ absl::StatusOr<bool> RunDiff(const DiffOptions& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<Dimension> by, report::ParseDimensions(options.by));
   const std::vector<ComparedProfile> sides = ProfilesOf(options);
   std::vector<ProfileSource> sources;
-  std::vector<report::ProfileReport> profiles;
-  XENOSCOPE_RETURN_IF_ERROR(MakeProfiles(sides, by, sources, profiles));
+  std::vector<report::ProfileReport> profiles(sides.size());
+  XENOSCOPE_RETURN_IF_ERROR(options.before.store.url.empty()
+                                ? MakeProfiles(sides, by, sources, profiles)
+                                : MakeProfiles(sides, by, profiles));
   std::vector<report::DiffSide> compared;
   for (size_t i = 0; i < sides.size(); ++i) {
     const double work = options.work.empty() ? 1 : options.work[i];

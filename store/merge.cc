@@ -26,7 +26,6 @@ constexpr std::array kColumns = {Dimension::kHost,    Dimension::kDomain, Dimens
 constexpr size_t kMaxDomains = 65'536;
 constexpr double kNsPerSecond = 1e9;
 constexpr double kMaxCycles = 0x1p60;
-constexpr uint32_t kNoStratum = ~uint32_t{0};
 
 ClusterSums& operator+=(ClusterSums& sums, const ClusterSums& more) {
   sums.x += more.x;
@@ -106,7 +105,7 @@ absl::Status Merger::Begin(const Slice& slice, const Dictionary& dictionary) {
 
 void Merger::ForgetHost() {
   known_places_.clear();
-  strata_of_places_.clear();
+  places_.clear();
   known_parts_.Clear();
   last_place_key_ = ~uint64_t{0};
 }
@@ -127,17 +126,24 @@ Context Merger::ContextOf(ContextNumber number) {
   return context;
 }
 
-uint32_t Merger::PlaceOf(VcpuNumber vcpu, ContextNumber number) {
-  const uint64_t key = Pair(vcpu.value, number.value);
+uint32_t Merger::PlaceOf(VcpuNumber vcpu, ContextNumber context) {
+  const uint64_t key = Pair(vcpu.value, context.value);
   if (key == last_place_key_) return last_place_;
-  const auto next = static_cast<uint32_t>(strata_of_places_.size());
+  const auto next = static_cast<uint32_t>(places_.size());
   const auto [known, is_new] = known_places_.try_emplace(key, next);
-  const uint32_t place = known->second;
-  if (is_new) {
-    strata_of_places_.push_back(number == kAllContexts ? kNoStratum : NewStratumOf(vcpu, number));
-  }
+  if (is_new) places_.push_back(NewPlace(vcpu, context));
   last_place_key_ = key;
-  return last_place_ = place;
+  return last_place_ = known->second;
+}
+
+Merger::Place Merger::NewPlace(VcpuNumber vcpu, ContextNumber context) {
+  Place place;
+  if (context == kAllContexts) return place;  // of unions alone
+  place.stratum = NewStratumOf(vcpu, context);
+  const Stratum& stratum = sums_.strata.all[place.stratum];
+  place.of_vcpu = stratum.of_vcpu;
+  place.traced = correlate::IsTraced(stratum.context.kind);
+  return place;
 }
 
 uint32_t Merger::NewStratumOf(VcpuNumber vcpu, ContextNumber number) {
@@ -185,21 +191,24 @@ uint32_t Merger::RowOf(VcpuNumber vcpu, const Context& context, const Code& code
   return sums_.rows.Find(key);
 }
 
-Part& Merger::PartOf(VcpuNumber vcpu, ContextNumber context, CodeNumber code) {
+Merger::PartAmounts& Merger::AmountsOf(VcpuNumber vcpu, ContextNumber context, CodeNumber code) {
   const uint32_t place = PlaceOf(vcpu, context);
-  uint32_t& part = known_parts_.At(place, code.value);
-  if (part == PagedNumbers::kNone) part = NewPartOf(vcpu, strata_of_places_[place], CodeOf(code));
-  return sums_.rows.parts[part];
+  uint32_t part = known_parts_.At(place, code.value);
+  if (part == PagedNumbers::kNone) {
+    part = PartOf(vcpu, places_[place].stratum, CodeOf(code));
+    if (places_[place].of_vcpu != StratumUnions::kNone) {
+      sums_.rows.parts[part].union_number = UnionOf(vcpu, code);
+    }
+    known_parts_.At(place, code.value) = part;
+  }
+  return amounts_[part];
 }
 
-uint32_t Merger::NewPartOf(VcpuNumber vcpu, uint32_t stratum, const Code& code) {
-  const Stratum& of_part = sums_.strata.all[stratum];
-  const uint32_t row = RowOf(vcpu, of_part.context, code);
-  const uint32_t number = sums_.rows.PartOf(row, stratum);
-  if (of_part.of_vcpu != StratumUnions::kNone) {
-    sums_.rows.parts[number].union_number = sums_.strata.unions.UnionNumber(row, RefOf(vcpu));
-  }
-  return number;
+uint32_t Merger::PartOf(VcpuNumber vcpu, uint32_t stratum, const Code& code) {
+  const uint32_t row = RowOf(vcpu, sums_.strata.all[stratum].context, code);
+  const uint32_t part = sums_.rows.PartOf(row, stratum);
+  amounts_.resize(sums_.rows.parts.size());
+  return part;
 }
 
 uint32_t Merger::UnionOf(VcpuNumber vcpu, CodeNumber code) {
@@ -210,9 +219,13 @@ uint32_t Merger::UnionOf(VcpuNumber vcpu, CodeNumber code) {
   return number;
 }
 
-Part& Merger::DomainPartOf(VcpuNumber vcpu, uint32_t stratum) {
-  const uint32_t domain = sums_.domains.Find({domain_of_[vcpu.value].value});
-  return sums_.domains.parts[sums_.domains.PartOf(domain, stratum)];
+Part& Merger::DomainPartOf(VcpuNumber vcpu, ContextNumber context) {
+  Place& place = places_[PlaceOf(vcpu, context)];
+  if (place.domain_part == kUnknown) {
+    const uint32_t domain = sums_.domains.Find({domain_of_[vcpu.value].value});
+    place.domain_part = sums_.domains.PartOf(domain, place.stratum);
+  }
+  return sums_.domains.parts[place.domain_part];
 }
 
 void Merger::LinkToGuest(VcpuNumber vcpu, ContextNumber context, uint32_t transition) {
@@ -239,10 +252,8 @@ void Merger::AddStrata(const std::vector<StratumSums>& strata) {
     const ContextKind kind = stratum.context.kind;
     if (kind == ContextKind::kTransition) LinkToGuest(more.vcpu, more.context, number);
     if (!correlate::IsTraced(kind) || more.totals.n == 0) continue;
-    DomainPartOf(more.vcpu, number).sums += WholeStratum(more.totals);
-    if (!exact_) continue;
-    const uint32_t part = NewPartOf(more.vcpu, number, {});
-    sums_.rows.parts[part].sums += WholeStratum(more.totals);
+    DomainPartOf(more.vcpu, more.context).sums += WholeStratum(more.totals);
+    if (exact_) amounts_[PartOf(more.vcpu, number, {})].sums += WholeStratum(more.totals);
   }
 }
 
@@ -271,20 +282,17 @@ void Merger::AddVcpus(const SliceSums& sums) {
 
 void Merger::AddParts(const SliceSums& sums) {
   for (const PartSums& more : sums.parts) {
-    const uint32_t stratum = StratumOf(more.vcpu, more.context);
-    const bool traced = correlate::IsTraced(sums_.strata.all[stratum].context.kind);
-    if (!traced) DomainPartOf(more.vcpu, stratum).sums += more.sums;
-    if (exact_ && traced) continue;  // AddStrata
-    uint32_t of_row = StratumUnions::kNone;
+    const Place& place = places_[PlaceOf(more.vcpu, more.context)];
+    if (!place.traced) DomainPartOf(more.vcpu, more.context).sums += more.sums;
+    if (exact_ && place.traced) continue;  // AddStrata
     if (more.sums.xx > 0) {
-      Part& part = PartOf(more.vcpu, more.context, more.code);
-      part.sums += more.sums;
-      of_row = part.union_number;
+      PartAmounts& amounts = AmountsOf(more.vcpu, more.context, more.code);
+      amounts.sums += more.sums;
+      amounts.union_xn += more.union_xn;
+    } else if (more.union_xn != 0 && place.of_vcpu != StratumUnions::kNone) {
+      const uint32_t of_vcpu = place.of_vcpu;
+      sums_.strata.unions.AddProducts(UnionOf(more.vcpu, more.code), of_vcpu, more.union_xn);
     }
-    const uint32_t of_vcpu = sums_.strata.all[stratum].of_vcpu;
-    if (more.union_xn == 0 || of_vcpu == StratumUnions::kNone) continue;
-    if (of_row == StratumUnions::kNone) of_row = UnionOf(more.vcpu, more.code);
-    sums_.strata.unions.AddProducts(of_row, of_vcpu, more.union_xn);
   }
   if (!has_unions_) return;
   for (const UnionSums& more : sums.unions) {
@@ -295,11 +303,11 @@ void Merger::AddParts(const SliceSums& sums) {
 void Merger::AddCrosses(const std::vector<CrossSums>& crosses) {
   for (const CrossSums& more : crosses) {
     if (more.columns == 0 && more.context != kAllContexts) {
-      DomainPartOf(more.vcpu, StratumOf(more.vcpu, more.context)).sums.xx += more.xx;
+      DomainPartOf(more.vcpu, more.context).sums.xx += more.xx;
     }
     if (more.columns != columns_) continue;
     if (more.context != kAllContexts) {
-      PartOf(more.vcpu, more.context, more.code).sums.xx += more.xx;
+      AmountsOf(more.vcpu, more.context, more.code).sums.xx += more.xx;
     } else if (has_unions_) {
       sums_.strata.unions.Add(UnionOf(more.vcpu, more.code), {more.xx, 0});
     }
@@ -322,6 +330,17 @@ absl::Status Merger::Add(const Slice& slice, const Dictionary& dictionary) {
   AddCrosses(slice.sums.crosses);
   AddCounters(slice.sums.counters);
   return absl::OkStatus();
+}
+
+void Merger::SetParts() {
+  for (size_t number = 0; number < amounts_.size(); ++number) {
+    Part& part = sums_.rows.parts[number];
+    const PartAmounts& amounts = amounts_[number];
+    part.sums = amounts.sums;
+    if (part.union_number == StratumUnions::kNone || amounts.union_xn == 0) continue;
+    sums_.strata.unions.AddProducts(part.union_number, sums_.strata.all[part.stratum].of_vcpu,
+                                    amounts.union_xn);
+  }
 }
 
 void Merger::SetDimensions(const correlate::RowSums& rows,
@@ -349,6 +368,7 @@ absl::StatusOr<MergedProfile> Merger::Finish() {
   for (const auto& [ref, median] : medians_) {
     if (median.first > 0) sums_.median_stays[ref] = median.second / median.first;
   }
+  SetParts();
   const correlate::ProfileEstimator estimator({.is_time = out_.is_time, .exact = exact_}, sums_);
   correlate::ProfileResult& result = out_.result;
   result.rows = estimator.Rows();

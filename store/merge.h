@@ -69,25 +69,41 @@ class Merger {
   [[nodiscard]] bool Has(correlate::Dimension dimension) const {
     return sums_.rows.layout.Has(dimension);
   }
+  // What was found for a vCPU and a context together.
+  struct Place {
+    uint32_t stratum = 0;
+    uint32_t of_vcpu = correlate::StratumUnions::kNone;  // Stratum::of_vcpu
+    uint32_t domain_part = kUnknown;  // what the domain has of the stratum; kUnknown: not yet found
+    bool traced = false;
+  };
+  static constexpr uint32_t kUnknown = ~uint32_t{0};
+  // What a part has, in one half of a cache line.
+  struct PartAmounts {
+    correlate::ClusterSums sums;
+    double union_xn = 0;  // the products of its row's union with its stratum
+  };
+
   absl::Status Begin(const Slice& slice, const Dictionary& dictionary);
   // Returns what stands for the vCPU of the slice's host in strata.
   VcpuRef RefOf(VcpuNumber vcpu);
   [[nodiscard]] correlate::Context ContextOf(ContextNumber number);
   uint32_t StratumOf(VcpuNumber vcpu, ContextNumber context) {
-    return strata_of_places_[PlaceOf(vcpu, context)];
+    return places_[PlaceOf(vcpu, context)].stratum;
   }
   // Returns the number of the vCPU and context together, of this host alone.
   uint32_t PlaceOf(VcpuNumber vcpu, ContextNumber context);
+  Place NewPlace(VcpuNumber vcpu, ContextNumber context);
   uint32_t NewStratumOf(VcpuNumber vcpu, ContextNumber context);
-  // Returns the part of the row of that code.
-  correlate::Part& PartOf(VcpuNumber vcpu, ContextNumber context, CodeNumber code);
-  uint32_t NewPartOf(VcpuNumber vcpu, uint32_t stratum, const Code& code);
+  // Returns what the row of that code has in the stratum of the vCPU and context.
+  PartAmounts& AmountsOf(VcpuNumber vcpu, ContextNumber context, CodeNumber code);
+  // Returns the number of the part of that row.
+  uint32_t PartOf(VcpuNumber vcpu, uint32_t stratum, const Code& code);
   // Returns the row's union of the vCPU's strata.
   uint32_t UnionOf(VcpuNumber vcpu, CodeNumber code);
   uint32_t RowOf(VcpuNumber vcpu, const correlate::Context& context, const Code& code);
   const Code& CodeOf(CodeNumber number);
-  // Returns what the domain has of the stratum.
-  correlate::Part& DomainPartOf(VcpuNumber vcpu, uint32_t stratum);
+  // Returns what the vCPU's domain has of the stratum of that context.
+  correlate::Part& DomainPartOf(VcpuNumber vcpu, ContextNumber context);
 
   // Sets, in the vCPU's stratum of transitions in the context, the stratum of its guest's time.
   void LinkToGuest(VcpuNumber vcpu, ContextNumber context, uint32_t transition);
@@ -97,6 +113,8 @@ class Merger {
   void AddParts(const SliceSums& sums);
   void AddCrosses(const std::vector<CrossSums>& crosses);
   void AddCounters(const std::vector<Counter>& counters);
+  // Moves amounts_ to the parts.
+  void SetParts();
   void SetDimensions(const correlate::RowSums& rows, std::vector<correlate::ProfileRow>& out) const;
 
   uint64_t clock_hz_ = 0;    // 0: that of the first slice
@@ -112,12 +130,13 @@ class Merger {
   const Dictionary* dictionary_ = nullptr;
   uint32_t host_ = 0;
   double period_ = 1;
-  double scale_ = 1;  // from the cycles of its clock to those of the first slice's
-  // What was found for the keys of the slice's host, in slices of the same period: numbers of
-  // places by vCPU and context, and their strata.
+  double scale_ = 1;                  // from the cycles of its clock to those of the first slice's
+  std::vector<PartAmounts> amounts_;  // by number of the part
+  // What was found for the keys of the slice's host, in slices of the same period: places, and
+  // their numbers by vCPU and context.
   absl::flat_hash_map<uint64_t, uint32_t> known_places_;
-  std::vector<uint32_t> strata_of_places_;
-  // Parts by place and code, and, at a vCPU's place of all contexts, unions.
+  std::vector<Place> places_;
+  // Numbers of parts by place and code, and, at a vCPU's place of all contexts, unions.
   PagedNumbers known_parts_;
   // The last one of known_places_.
   uint64_t last_place_key_ = ~uint64_t{0};

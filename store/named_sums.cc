@@ -184,41 +184,68 @@ uint32_t NamedReader::NumberOf(std::string_view name) {
   return all_names_.Intern(BoundedName(name));
 }
 
+uint32_t NamedReader::TakeName(uint32_t before, std::string_view& text) {
+  // Slices of a host have nearly the same names, in the same order.
+  const std::vector<std::string>& all = all_names_.all();
+  if (before >= next_.size()) next_.resize(all.size() + 1, kUnknown);
+  uint32_t& next = next_[before];
+  size_t length = 0;
+  if (next < all.size() && text.starts_with(all[next]) && text.size() > all[next].size() &&
+      text[all[next].size()] == kEndOfName) {
+    length = all[next].size();
+  } else {
+    length = text.find(kEndOfName);
+    if (length == std::string_view::npos) return kUnknown;
+    next = NumberOf(text.substr(0, length));
+  }
+  text.remove_prefix(length + 1);
+  return next;
+}
+
 absl::Status NamedReader::SetNames(std::string_view text) {
   names_.clear();
+  uint32_t before = 0;
   while (!text.empty()) {
-    const size_t length = text.find(kEndOfName);
-    if (length == std::string_view::npos) {
+    const uint32_t name = TakeName(before, text);
+    if (name == kUnknown) {
       return InvalidError("the store is damaged: the last name of a slice has no end");
     }
-    names_.push_back(NumberOf(text.substr(0, length)));
-    text.remove_prefix(length + 1);
+    names_.push_back(name);
+    before = name + 1;
   }
   return absl::OkStatus();
 }
 
-template <typename Number, typename Make>
-absl::Status NamedReader::ReadKeys(PlaneReader& in, size_t names, size_t columns, Numbers& numbers,
-                                   Make make) {
+template <typename Make>
+uint32_t NamedReader::NumberOf(const Key& key, uint32_t name, Numbers& numbers, Make make) {
+  if (name >= numbers.recent.size()) numbers.recent.resize(name + 1);
+  Numbers::Recent& recent = numbers.recent[name];
+  if (recent.number == kUnknown || recent.key != key) {
+    const auto [at, is_new] = numbers.all.try_emplace(key, kUnknown);
+    if (is_new) at->second = make(key);
+    recent = {key, at->second};
+  }
+  return recent.number;
+}
+
+template <typename Number, size_t kNames, size_t kColumns, typename Make>
+absl::Status NamedReader::ReadKeys(PlaneReader& in, Numbers& numbers, Make make) {
   uint32_t count = 0;
   bool good = in.Number(count) && count <= kMostKeys;
-  for (size_t i = 0; good && i < columns; ++i) good = in.Differences(count, columns_.at(i));
+  for (size_t i = 0; good && i < kColumns; ++i) good = in.Differences(count, columns_.at(i));
   std::vector<Number>& known = Known<Number>();
   known.resize(1);
   for (uint32_t row = 0; good && row < count; ++row) {
     std::array<uint32_t, 3> key{};
-    for (size_t i = 0; i < columns; ++i) key.at(i) = columns_.at(i)[row];
-    for (size_t i = 0; good && i < names; ++i) {
+    for (size_t i = 0; i < kColumns; ++i) key.at(i) = columns_.at(i)[row];
+    for (size_t i = 0; good && i < kNames; ++i) {
       good = key.at(i) - 1 < names_.size();  // 0 is beyond the end
       if (good) key.at(i) = names_[key.at(i) - 1];
     }
     if (!good) break;
-    const Key of_row{key[0], key[1], key[2]};
-    const uint32_t at = numbers.keys.Intern(of_row, of_row.Mixed());
-    if (at == numbers.numbers.size()) {
-      numbers.numbers.push_back(make(of_row).value_or(Number{kUnknown}).value);
-    }
-    const uint32_t number = numbers.numbers[at];
+    const uint32_t number =
+        NumberOf({key[0], key[1], key[2]}, key.at(kNames - 1), numbers,
+                 [&](const Key& of_row) { return make(of_row).value_or(Number{kUnknown}).value; });
     good = number != kUnknown;
     known.push_back({number});
   }
@@ -229,20 +256,21 @@ absl::Status NamedReader::ReadKeys(PlaneReader& in, size_t names, size_t columns
 absl::Status NamedReader::ReadAllKeys(PlaneReader& in) {
   constexpr auto kLastKind = static_cast<uint32_t>(correlate::ContextKind::kUnsampledSwitch);
   constexpr auto kLastMode = static_cast<uint32_t>(Mode::kXen);
-  XENOSCOPE_RETURN_IF_ERROR(
-      ReadKeys<VcpuNumber>(in, 1, 2, vcpus_, [&](const Key& key) -> std::optional<VcpuNumber> {
-        return dictionary_.vcpus.Intern({TextOf(key.a), key.b});
-      }));
-  XENOSCOPE_RETURN_IF_ERROR(ReadKeys<ContextNumber>(
-      in, 1, 3, contexts_, [&](const Key& key) -> std::optional<ContextNumber> {
-        if (key.b > kLastKind || key.c > 1) return std::nullopt;
-        return dictionary_.contexts.Intern(
-            {static_cast<correlate::ContextKind>(key.b), TextOf(key.a), key.c != 0});
-      }));
-  return ReadKeys<CodeNumber>(in, 2, 3, codes_, [&](const Key& key) -> std::optional<CodeNumber> {
+  const auto vcpu = [&](const Key& key) -> std::optional<VcpuNumber> {
+    return dictionary_.vcpus.Intern({TextOf(key.a), key.b});
+  };
+  const auto context = [&](const Key& key) -> std::optional<ContextNumber> {
+    if (key.b > kLastKind || key.c > 1) return std::nullopt;
+    return dictionary_.contexts.Intern(
+        {static_cast<correlate::ContextKind>(key.b), TextOf(key.a), key.c != 0});
+  };
+  const auto code = [&](const Key& key) -> std::optional<CodeNumber> {
     if (key.c > kLastMode) return std::nullopt;
     return dictionary_.codes.Intern({static_cast<Mode>(key.c), TextOf(key.a), TextOf(key.b)});
-  });
+  };
+  XENOSCOPE_RETURN_IF_ERROR((ReadKeys<VcpuNumber, 1, 2>(in, vcpus_, vcpu)));
+  XENOSCOPE_RETURN_IF_ERROR((ReadKeys<ContextNumber, 1, 3>(in, contexts_, context)));
+  return ReadKeys<CodeNumber, 2, 3>(in, codes_, code);
 }
 
 absl::Status NamedReader::Read(std::string_view names, PlaneReader& packed,

@@ -11,11 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
-#include "base/hash.h"
-#include "base/interner.h"
 #include "base/string_interner.h"
 #include "store/packed_sums.h"
 #include "store/slice.h"
@@ -62,14 +61,15 @@ class NamedReader final : public KeyReader {
     friend H AbslHashValue(H h, const Key& key) {
       return H::combine(std::move(h), key.a, key.b, key.c);
     }
-    [[nodiscard]] uint64_t Mixed() const {
-      return MultiplyHash(uint64_t{a} << 32 ^ uint64_t{b} << 8 ^ c) >> 32;
-    }
   };
-  // The keys of all slices, and their numbers in the dictionary; kUnknown: not as it must be.
+  // The numbers in the dictionary of the keys of all slices; kUnknown: not as it must be.
   struct Numbers {
-    Interner<Key, 4096> keys;
-    std::vector<uint32_t> numbers;
+    struct Recent {
+      Key key;
+      uint32_t number = kUnknown;
+    };
+    absl::flat_hash_map<Key, uint32_t> all;
+    std::vector<Recent> recent;  // by the number of a key's last name: most names are of one key
   };
 
   absl::Status Find(EntryId id, VcpuNumber& vcpu) override;
@@ -78,17 +78,25 @@ class NamedReader final : public KeyReader {
 
   // Sets names_ to the numbers of the names in this text.
   absl::Status SetNames(std::string_view text);
+  // Returns the number of the first name of the text, which follows the name `before` there, and
+  // removes it from the text; kUnknown: it has no end.
+  uint32_t TakeName(uint32_t before, std::string_view& text);
   uint32_t NumberOf(std::string_view name);
+  // Returns the key's number in the dictionary. `name` is the number of its last name.
+  template <typename Make>
+  static uint32_t NumberOf(const Key& key, uint32_t name, Numbers& numbers, Make make);
   // Reads a table of keys, which have so many names and other columns, into Known. `make` makes a
   // key that is new; it returns nothing where it is not as it must be.
-  template <typename Number, typename Make>
-  absl::Status ReadKeys(PlaneReader& in, size_t names, size_t columns, Numbers& numbers, Make make);
+  template <typename Number, size_t kNames, size_t kColumns, typename Make>
+  absl::Status ReadKeys(PlaneReader& in, Numbers& numbers, Make make);
   absl::Status ReadAllKeys(PlaneReader& in);
   const std::string& TextOf(uint32_t number) const { return all_names_.all()[number]; }
 
   Dictionary& dictionary_;
   StringInterner all_names_;
   std::vector<uint32_t> names_;  // those of the slice, in all_names_
+  // By the number of a name, from 1 on: the name that followed it most recently. 0: the first one.
+  std::vector<uint32_t> next_;
   Numbers vcpus_;
   Numbers contexts_;
   Numbers codes_;

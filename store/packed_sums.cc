@@ -98,15 +98,26 @@ absl::Status Truncated() {
   return InvalidError("the store is damaged: the sums of a slice end too early");
 }
 
-template <typename Key>
-absl::Status ReadKey(uint32_t id, KeyReader& keys, Key& key) {
-  if constexpr (std::is_arithmetic_v<Key>) {
-    key = static_cast<Key>(id);
-    if (std::cmp_equal(key, id)) return absl::OkStatus();
-    return InvalidError("the store is damaged: the number {} is out of range", id);
-  } else {
-    return keys.Read(id, key);
+// Sets a field of the rows to the keys with these numbers.
+template <typename Sums, size_t kField>
+absl::Status SetKeys(std::span<const EntryId> ids, KeyReader& keys, std::vector<Sums>& rows) {
+  using Key = FieldOf<Sums, kField>;
+  Key key{};
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (i == 0 || ids[i] != ids[i - 1]) {
+      if constexpr (std::is_arithmetic_v<Key>) {
+        key = static_cast<Key>(ids[i]);
+        if (!std::cmp_equal(key, ids[i])) {
+          return InvalidError("the store is damaged: the number {} is out of range", ids[i]);
+        }
+      } else {
+        absl::Status read = keys.Read(ids[i], key);
+        if (!read.ok()) return read;
+      }
+    }
+    std::get<kField>(Table<Sums>::Fields(rows[i])) = key;
   }
+  return absl::OkStatus();
 }
 
 template <typename Sums>
@@ -163,22 +174,15 @@ absl::Status Unpacker::ReadTable(PlaneReader& in, KeyReader& keys, const WantedS
   }
   XENOSCOPE_RETURN_IF_ERROR(ReadColumns<Sums>(in, count));
   rows.resize(count);
-  for (uint32_t i = 0; i < count; ++i) {
-    auto fields = Table<Sums>::Fields(rows[i]);
-    absl::Status read = ForEachField<0, kKeys>([&]<size_t kField>() {
-      const std::vector<EntryId>& ids = ids_[kField];
-      auto& key = std::get<kField>(fields);
-      if (i == 0 || ids[i] != ids[i - 1]) return ReadKey(ids[i], keys, key);
-      key = std::get<kField>(Table<Sums>::Fields(rows[i - 1]));
-      return absl::OkStatus();
-    });
-    if (!read.ok()) return read;
-    (void)ForEachField<kKeys, kFields<Sums>>([&]<size_t kField>() {
-      std::get<kField>(fields) = ColumnOf<StoredOf<Sums, kField>>(kField)[i];
-      return absl::OkStatus();
-    });
-  }
-  return absl::OkStatus();
+  XENOSCOPE_RETURN_IF_ERROR((ForEachField<0, kKeys>(
+      [&]<size_t kField>() { return SetKeys<Sums, kField>(ids_[kField], keys, rows); })));
+  return ForEachField<kKeys, kFields<Sums>>([&]<size_t kField>() {
+    const auto* const values = ColumnOf<StoredOf<Sums, kField>>(kField).data();
+    for (uint32_t i = 0; i < count; ++i) {
+      std::get<kField>(Table<Sums>::Fields(rows[i])) = values[i];
+    }
+    return absl::OkStatus();
+  });
 }
 
 absl::Status Unpacker::Read(PlaneReader& in, KeyReader& keys, const WantedSums& wanted,
