@@ -13,6 +13,7 @@
 #include "analysis/trace_metadata.h"
 #include "analysis/warm_up_filter.h"
 #include "base/error.h"
+#include "base/parallel.h"
 #include "base/state_snapshot.h"
 #include "trace/probe.h"
 
@@ -158,10 +159,6 @@ class Partition {
     for (const auto& analysis : analyses_) analysis->Finish(totals_.last);
   }
 
-  void MergeFrom(Partition& earlier) {
-    for (size_t i = 0; i < analyses_.size(); ++i) analyses_[i]->MergeFrom(*earlier.analyses_[i]);
-  }
-
   const TraceTotals& totals() const { return totals_; }
   trace::Volume TakenVolume() const { return stream_.TakenVolume(); }
   const std::vector<std::unique_ptr<Analysis>>& analyses() const { return analyses_; }
@@ -205,6 +202,12 @@ std::unique_ptr<Partition> MakeWarmedUpPartition(const trace::TraceFile& file, c
 }
 
 using Partitions = std::vector<std::unique_ptr<Partition>>;
+
+// AnalysisResult::kept.
+struct Kept {
+  correlate::VcpuIndex numbers;  // of all partitions' vCPUs
+  Partitions partitions;
+};
 
 // Returns the instant through which partition `i` counts.
 Tsc LastInstantOf(size_t i, const std::vector<PartitionBegin>& begins) {
@@ -253,8 +256,14 @@ std::vector<Partition*> ValidPartitions(const Partitions& partitions,
 TraceTotals MergePartitions(const std::vector<Partition*>& valid, trace::Volume& volume) {
   TraceTotals totals = valid[0]->totals();
   volume = valid[0]->TakenVolume();
+  if (valid.size() > 1) {
+    ForEachInParallel(valid[0]->analyses().size(), 1, [&valid](size_t number) {
+      for (size_t i = 1; i < valid.size(); ++i) {
+        valid[i]->analyses()[number]->MergeFrom(*valid[i - 1]->analyses()[number]);
+      }
+    });
+  }
   for (size_t i = 1; i < valid.size(); ++i) {
-    valid[i]->MergeFrom(*valid[i - 1]);
     totals.Append(valid[i]->totals());
     volume.Add(valid[i]->TakenVolume());
   }
@@ -289,9 +298,9 @@ absl::StatusOr<std::optional<AnalysisResult>> Analyse(const trace::TraceFile& fi
                                                       const TraceHints& hints, const Made& made,
                                                       const std::vector<PartitionBegin>& begins) {
   AnalysisResult result;
-  correlate::VcpuIndex numbers;
-  const Partitions partitions =
-      CountPartitions(file, hints, made, begins, numbers, result.metadata);
+  const auto kept = std::make_shared<Kept>();
+  kept->partitions = CountPartitions(file, hints, made, begins, kept->numbers, result.metadata);
+  const Partitions& partitions = kept->partitions;
   const std::vector<Partition*> valid =
       ValidPartitions(partitions, begins, result.partitions_repeated);
   bool exceeded =
@@ -313,7 +322,9 @@ absl::StatusOr<std::optional<AnalysisResult>> Analyse(const trace::TraceFile& fi
 
   result.metadata.range = {totals.first, totals.last};
   FindVendor(file, result.metadata);
-  result.document = DescribeAll(valid.back()->analyses(), vcpus, result.metadata);
+  result.document = DescribeAll(valid.back()->analyses(), vcpus, result.metadata,
+                                begins.empty() ? DescribeOn::kOneThread : DescribeOn::kAllThreads);
+  result.kept = kept;
   return result;
 }
 

@@ -127,7 +127,8 @@ class Analysis : public Subscriber {
   // Ends the part of the trace that this analysis counts. `timeline` is as it is at this instant.
   virtual void StopCounting(const correlate::Timeline& /*timeline*/) {}
   // Adds the figures of `earlier`, an analysis of the same class that counted up to where this one
-  // started, with the same saved state there. Called before Finish.
+  // started, with the same saved state there. Called before Finish, for different analyses at the
+  // same time.
   virtual void MergeFrom(Analysis& earlier) = 0;
   // Returns whether a limit that several pCPUs share was exceeded: what found no room then depends
   // on the order of different pCPUs' records, and the trace is analysed again in the order of time.
@@ -137,7 +138,8 @@ class Analysis : public Subscriber {
   [[nodiscard]] virtual std::vector<GroupInfo> Groups() const = 0;
   // Adds domains that are to be described even if no vCPU of theirs was seen.
   virtual void AddDomains(std::set<DomainId>& /*domains*/) const {}
-  // Each adds its groups where there is something to show. Called after Finish and MergeFrom.
+  // Each adds its groups where there is something to show. Called after Finish and MergeFrom;
+  // different domains may be described at the same time.
   virtual void DescribeTrace(const TraceMetadata& /*metadata*/, Section& /*out*/) const {}
   virtual void DescribeDomain(DomainId /*domain*/, const TraceMetadata& /*metadata*/,
                               Section& /*out*/) const {}

@@ -1,6 +1,7 @@
 // Puts together what analyses describe.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <set>
 #include <vector>
@@ -11,9 +12,12 @@
 
 namespace xenoscope::analysis {
 
+enum class DescribeOn : uint8_t { kOneThread, kAllThreads };
+
 // Returns the document of the finished analyses, with the vCPUs `met` and the domains that an
 // analysis adds.
 Document DescribeAll(const std::vector<std::unique_ptr<Analysis>>& analyses,
-                     const std::set<VcpuRef>& met, const TraceMetadata& metadata);
+                     const std::set<VcpuRef>& met, const TraceMetadata& metadata,
+                     DescribeOn threads);
 
 }  // namespace xenoscope::analysis

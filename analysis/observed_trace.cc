@@ -31,7 +31,7 @@ std::optional<Document> ObservedTrace::Describe(TraceMetadata metadata) {
   if (!ended_) return std::nullopt;
   metadata.range = range_;
   for (const auto& analysis : analyses_) analysis->Finish(range_.end);
-  return DescribeAll(analyses_, vcpus_, metadata);
+  return DescribeAll(analyses_, vcpus_, metadata, DescribeOn::kOneThread);
 }
 
 }  // namespace xenoscope::analysis

@@ -134,9 +134,11 @@ absl::Status Summarise(const SummaryOptions& options) {
   const unsigned processors = std::max(std::thread::hardware_concurrency(), 1U);
   const unsigned threads =
       options.threads != 0 ? options.threads : std::min(processors, kMaxThreads);
-  XENOSCOPE_ASSIGN_OR_RETURN(
-      analysis::AnalysisResult result,
+  // Never freed: AnalysisResult::kept.
+  static auto* const analysed = new absl::StatusOr<analysis::AnalysisResult>(
       analysis::AnalyseTrace(input.trace, hints, analysis::AllAnalyses, threads));
+  XENOSCOPE_RETURN_IF_ERROR(analysed->status());
+  analysis::AnalysisResult& result = **analysed;
   if (const std::string note = input.MissingFigures(trace::AllFigures()); !note.empty()) {
     fmt::print(stderr, "xenoscope: {}\n", note);
   }

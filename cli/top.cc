@@ -201,6 +201,7 @@ absl::Status View::ReadTrace(const LiveWindow::Part& part) {
     return analyses;
   };
   XENOSCOPE_ASSIGN_OR_RETURN(result_, analysis::AnalyseTrace(*trace_, hints, make, /*threads=*/1));
+  result_->kept.reset();
   return absl::OkStatus();
 }
 

@@ -13,10 +13,10 @@
 
 #include "absl/container/inlined_vector.h"
 #include "base/error.h"
+#include "base/parallel.h"
 #include "recording/chunk_reader.h"
 #include "recording/sample_writer.h"
 #include "recording/stack_block.h"
-#include "symbolizer/parallel.h"
 #include "symbolizer/unwind/unwinder.h"
 
 namespace xenoscope::profile {
@@ -393,7 +393,7 @@ class Rewriter {
   }
 
   absl::Status Flush() {
-    symbolizer::ForEachInParallel(works_.size(), 1, [this](size_t i) {
+    ForEachInParallel(works_.size(), 1, [this](size_t i) {
       if (works_[i].samples.header.items > 0) workers_.Unwind(works_[i]);
     });
     for (Work& work : works_) {

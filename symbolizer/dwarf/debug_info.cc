@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "symbolizer/demangle.h"
 #include "symbolizer/disjoint_ranges.h"
 #include "symbolizer/dwarf/dwarf_companions.h"
@@ -17,7 +18,6 @@
 #include "symbolizer/dwarf/dwarf_sections.h"
 #include "symbolizer/dwarf/dwarf_unit.h"
 #include "symbolizer/elf/elf_file.h"
-#include "symbolizer/parallel.h"
 #include "symbolizer/work_limit.h"
 
 namespace xenoscope::symbolizer {

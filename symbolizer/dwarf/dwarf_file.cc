@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "symbolizer/parallel.h"
+#include "base/parallel.h"
 
 namespace xenoscope::symbolizer {
 namespace {

@@ -12,9 +12,9 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "symbolizer/disjoint_ranges.h"
 #include "symbolizer/elf/object_sections.h"
-#include "symbolizer/parallel.h"
 
 namespace xenoscope::symbolizer {
 namespace {

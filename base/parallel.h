@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-namespace xenoscope::symbolizer {
+namespace xenoscope {
 
 // Calls work(i) once for every i in [0, count), in no certain order, from several threads. Each
 // thread is given at least `items_per_thread`; few items are done by the calling thread alone.
@@ -25,4 +25,4 @@ void ForEachInParallel(size_t count, size_t items_per_thread, const Work& work) 
   run();
 }
 
-}  // namespace xenoscope::symbolizer
+}  // namespace xenoscope
