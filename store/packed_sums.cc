@@ -75,7 +75,8 @@ absl::Status PackTable(const std::vector<Sums>& rows, KeyWriter& keys, PlaneWrit
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<Ids<Sums>> ids, IdsOf(rows, keys));
   std::vector<uint32_t> order(rows.size());
   std::iota(order.begin(), order.end(), 0);
-  std::ranges::sort(order, {}, [&](uint32_t row) { return ids[row]; });
+  // Rows of one key, which only damaged slices have, keep their order.
+  std::ranges::stable_sort(order, {}, [&](uint32_t row) { return ids[row]; });
   out.Number(static_cast<uint32_t>(rows.size()));
   std::vector<uint32_t> column(rows.size());
   for (size_t key = 0; key < Table<Sums>::kKeys; ++key) {

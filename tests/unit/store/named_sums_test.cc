@@ -72,6 +72,22 @@ TEST_F(NamedSumsTest, HasEachNameOnceInOrder) {
   EXPECT_EQ(Pack("f").names, "\nVMEXIT_CPUID\ndb\ndo_cpuid\nf\nrule\nsamples\nvmlinux\nweb\nxen\n");
 }
 
+// A slice from outside may have them. Packed again, it must be the same.
+TEST_F(NamedSumsTest, KeepsOrderOfRowsOfOneKey) {
+  Dictionary dictionary;
+  SliceSums sums = Make("f", dictionary);
+  const PartSums part = sums.parts.back();
+  for (size_t i = 0; i < 100; ++i) {
+    sums.parts.push_back(part);
+    sums.parts.back().sums.x = static_cast<double>(i);
+  }
+  const auto packed = PackNamed(sums, dictionary);
+  ASSERT_TRUE(packed.ok()) << packed.status();
+  ASSERT_TRUE(Read(packed->names, packed->packed).ok());
+  ASSERT_THAT(sums_.parts, SizeIs(102));
+  for (size_t i = 0; i < 100; ++i) EXPECT_EQ(sums_.parts[i + 1].sums.x, static_cast<double>(i));
+}
+
 TEST_F(NamedSumsTest, ReadsWhatWasPacked) {
   // Names come, stay and go from slice to slice.
   for (const char* const function : {"f", "zz", "f", "", "do_cpuid", "f"}) {
