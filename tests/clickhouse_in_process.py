@@ -48,22 +48,23 @@ class Library:
         return answer
 
     def ask(self, parameters, body):
-        statement = body
-        if 'query' in parameters:  # an INSERT, whose rows are the body
-            with open(self.rows, 'wb') as rows:
-                rows.write(body)
-            insert, of_format = parameters['query'].rsplit(' FORMAT ', 1)
-            statement = f"{insert} FROM INFILE '{self.rows}' FORMAT {of_format}".encode()
         settings = {name: value for name, value in parameters.items() if name not in OF_HTTP}
         with self.lock:
             self.run(b'USE ' + parameters.get('database', 'default').encode())
             try:
                 for name, value in settings.items():
                     self.run(f'SET {name} = {value}'.encode())
-                return self.run(statement)
+                return self.run(self.insert(parameters['query'], body) if 'query' in parameters else body)
             finally:
                 for name in settings:
                     self.run(f'SET {name} = DEFAULT'.encode())
+
+    def insert(self, statement, rows):
+        """Returns the INSERT with its rows in a file, which the lock guards."""
+        with open(self.rows, 'wb') as file:
+            file.write(rows)
+        head, of_format = statement.rsplit(' FORMAT ', 1)
+        return f"{head} FROM INFILE '{self.rows}' FORMAT {of_format}".encode()
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
