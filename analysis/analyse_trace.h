@@ -72,8 +72,8 @@ struct AnalysisResult {
   Document document;
   // Partitions that a second thread had to repeat, because their warm-up was too short.
   uint32_t partitions_repeated = 0;
-  // What the analyses have used. To free its millions of tables takes a tenth of the time, which a
-  // process that ends need not do.
+  // What the analyses have used. With hundreds of vCPUs it takes some percent of the time to free
+  // it, which a process that ends need not do.
   std::shared_ptr<const void> kept;
 };
 
