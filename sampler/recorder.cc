@@ -1,5 +1,6 @@
 #include "sampler/recorder.h"
 
+#include <malloc.h>
 #include <sys/statvfs.h>
 
 #include <algorithm>
@@ -835,10 +836,19 @@ Progress Recorder::Now() const {
   return now;
 }
 
+// Keeps freed memory for the next drain, also in the processes that read for agents: a PV dom0 asks
+// Xen for each page that it gives to a process.
+void KeepFreedMemory() {
+  constexpr int kKept = 32 << 20;  // the most that M_MMAP_THRESHOLD can be
+  mallopt(M_MMAP_THRESHOLD, kKept);
+  mallopt(M_TRIM_THRESHOLD, kKept);
+}
+
 }  // namespace
 
 absl::StatusOr<RecordResult> Record(const RecordRequest& request,
                                     const std::function<void(const Progress&)>& progress) {
+  KeepFreedMemory();
   return Recorder(request, progress).Run();
 }
 

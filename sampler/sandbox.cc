@@ -21,8 +21,10 @@
 #include <vector>
 
 #include "absl/base/config.h"
+#include "absl/strings/match.h"
 #include "base/error.h"
 #include "sampler/sandbox_filter.h"
+#include "sampler/small_file.h"
 
 namespace xenoscope::sampler {
 namespace {
@@ -153,6 +155,14 @@ std::chrono::nanoseconds TimeOf(const struct timeval& time) {
   return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
 }
 
+// Returns the processor time of a process that was not waited for yet.
+std::chrono::nanoseconds UsedBy(pid_t pid) {
+  clockid_t clock = 0;
+  struct timespec now {};
+  if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &now) != 0) return {};
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
 // The processor time of all sandboxes.
 class CpuAccount {
  public:
@@ -168,12 +178,7 @@ class CpuAccount {
   std::chrono::nanoseconds Sum() {
     const std::lock_guard lock(mutex_);
     std::chrono::nanoseconds sum = ended_;
-    for (const pid_t pid : running_) {
-      clockid_t clock = 0;
-      struct timespec now {};
-      if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &now) != 0) continue;
-      sum += std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
-    }
+    for (const pid_t pid : running_) sum += UsedBy(pid);
     return sum;
   }
 
@@ -223,6 +228,14 @@ absl::StatusOr<Sandbox> Sandbox::Start(const SandboxRequest& request,
   }
   sandbox.filtered_ = report.filtered != 0;
   return sandbox;
+}
+
+std::chrono::nanoseconds Sandbox::Used() const { return UsedBy(pid_); }
+
+bool Sandbox::IsRunnable() const {
+  // proc_pid_stat(5): "PID (name) S ..."; the name has any characters.
+  const std::string stat = ReadSmallFile(fmt::format("/proc/{}/stat", pid_)).value_or("");
+  return absl::StartsWith(stat.substr(std::min(stat.size(), stat.rfind(')'))), ") R");
 }
 
 std::chrono::nanoseconds Sandbox::CpuTime() { return Account().Sum(); }

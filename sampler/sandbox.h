@@ -57,6 +57,10 @@ class Sandbox {
   [[nodiscard]] pid_t pid() const { return pid_; }
   // Returns whether its system calls are restricted; false: the kernel has no seccomp(2).
   [[nodiscard]] bool filtered() const { return filtered_; }
+  // Returns its processor time so far.
+  [[nodiscard]] std::chrono::nanoseconds Used() const;
+  // Returns whether it runs or waits for a processor, and not for anything else.
+  [[nodiscard]] bool IsRunnable() const;
   // Returns the processor time of all sandboxes of this process so far, including those that have
   // ended. May be called at any time by any thread.
   static std::chrono::nanoseconds CpuTime();

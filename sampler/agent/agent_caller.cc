@@ -73,13 +73,15 @@ absl::StatusOr<AgentReply> AgentCaller::Call(const AgentCallMessage& message, mi
   if (!sandbox_) return PreconditionError("it is closed");
   relay_->Move();
   if (!Send(message)) return GiveUp(absl::UnavailableError("it takes no calls"));
-  absl::StatusOr<AgentReply> reply = AwaitReply(time + kSlack);
+  absl::StatusOr<AgentReply> reply = AwaitReply(time + request_.limits.reply);
   if (!reply.ok()) return GiveUp(reply.status());
   relay_->Move();
   return reply;
 }
 
 absl::StatusOr<AgentReply> AgentCaller::AwaitReply(milliseconds time) {
+  const std::chrono::nanoseconds used_before = sandbox_->Used();
+  std::chrono::nanoseconds used = used_before;
   steady_clock::time_point until = steady_clock::now() + time;
   bool interrupted = false;
   while (true) {
@@ -87,13 +89,20 @@ absl::StatusOr<AgentReply> AgentCaller::AwaitReply(milliseconds time) {
     XENOSCOPE_ASSIGN_OR_RETURN(std::optional<AgentReply> reply, TakeReply());
     if (reply) return *std::move(reply);
     const steady_clock::time_point now = steady_clock::now();
-    if (now >= until) return absl::DeadlineExceededError("it did not reply in time");
+    if (now >= until) {
+      // A process that has to wait for a processor is not one that hangs.
+      const std::chrono::nanoseconds seen = std::exchange(used, sandbox_->Used());
+      const bool is_starved = !interrupted && now < until + kLongestWait &&
+                              used - used_before < time && (used > seen || sandbox_->IsRunnable());
+      if (!is_starved) return absl::DeadlineExceededError("it did not reply in time");
+    }
     if (!interrupted && host_.is_interrupted()) {
       interrupted = true;
       until = std::min(until, now + kSlackAfterSignal);
       if (!Send({AgentCall::kInterrupt})) return absl::UnavailableError("it takes no calls");
     }
-    relay_->Wait(std::min(until, now + kCallerPollInterval));
+    const steady_clock::time_point next = now + kCallerPollInterval;
+    relay_->Wait(now < until ? std::min(until, next) : next);
   }
 }
 

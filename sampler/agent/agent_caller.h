@@ -32,8 +32,9 @@ class AgentCaller {
   using Worker = std::function<void(int control, int data, const recording::DomainInfo& domain,
                                     const AgentRequest& request, const agent::Host& host)>;
 
-  // The additional time of a call, for a process that has to wait for a processor.
-  static constexpr std::chrono::milliseconds kSlack{10'000};
+  // The longest time for which the process may wait for a processor, after the time of its call
+  // and agent::Limits::reply.
+  static constexpr std::chrono::milliseconds kLongestWait{50'000};
   // The factor by which samples may be larger in a reply than in a message: there a sample is an
   // entry with its chunk's header, here a TimedEntry.
   static constexpr uint64_t kSampleExpansion = 4;
@@ -49,8 +50,10 @@ class AgentCaller {
                                                             const agent::Host& host,
                                                             const Worker& worker);
 
-  // Makes a call and returns its reply. `time` is how long the call itself may take. An error is
-  // one of this process's side: then the other process is ended, and all later calls fail.
+  // Makes a call and returns its reply. `time` is how long the call itself may take. It may take
+  // agent::Limits::reply longer, and where processors are busy so much processor time
+  // (kLongestWait). An error is one of this process's side: then the other process is ended, and
+  // all later calls fail.
   absl::StatusOr<AgentReply> Call(const AgentCallMessage& message, std::chrono::milliseconds time);
   // Ends the process, which replied what it cannot know, and returns the error of later calls.
   absl::Status GiveUp(const absl::Status& why);

@@ -9,7 +9,7 @@
 namespace xenoscope::sampler::agent {
 namespace {
 
-constexpr size_t kReadSize = size_t{16} * 1024;
+constexpr size_t kReadSize = size_t{64} * 1024;
 
 }  // namespace
 

@@ -164,7 +164,8 @@ absl::StatusOr<agent::FilePart> AgentProxy::Fetch(recording::SymbolFile::Kind ki
       (reply->flag && reply->bytes.empty())) {
     return caller_->GiveUp(ExhaustedError("it gives more of a file than the agent can have sent"));
   }
-  if (steady_clock::now() > file.until + AgentCaller::kSlack) {
+  const milliseconds slack = caller_->request().limits.reply + AgentCaller::kLongestWait;
+  if (steady_clock::now() > file.until + slack) {
     return caller_->GiveUp(absl::DeadlineExceededError("it did not give a file in time"));
   }
   if (reply->flag) file_transfer_ = file;

@@ -8,8 +8,10 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <vector>
 
+#include "base/bytes.h"
 #include "sampler/agent/channel.h"
 
 namespace xenoscope::sampler {
@@ -33,11 +35,31 @@ class AgentRelay {
   // before that.
   void Wait(std::chrono::steady_clock::time_point until);
   // Returns whether bytes to the guest wait for room.
-  [[nodiscard]] bool HasWaiting() const { return !to_guest_.empty(); }
+  [[nodiscard]] bool HasWaiting() const { return !to_guest_.Waiting().empty(); }
 
  private:
-  void MoveToReader();
-  void MoveToGuest();
+  // Bytes that have come from one side and wait for the other one.
+  class Buffer {
+   public:
+    [[nodiscard]] Bytes Waiting() const { return Bytes(bytes_).subspan(begin_, end_ - begin_); }
+    // Returns where bytes may be put, once none wait.
+    [[nodiscard]] std::span<std::byte> Room() { return bytes_; }
+    void Put(size_t count) {
+      begin_ = 0;
+      end_ = count;
+    }
+    void Remove(size_t count) { begin_ += count; }
+    void Clear() { begin_ = end_; }
+
+   private:
+    std::vector<std::byte> bytes_ = std::vector<std::byte>(kBufferSize);
+    size_t begin_ = 0;
+    size_t end_ = 0;
+  };
+
+  // Return whether bytes were passed on.
+  bool MoveToReader();
+  bool MoveToGuest();
 
   std::unique_ptr<Channel> guest_;  // null when the guest has gone
   int data_;
@@ -45,8 +67,8 @@ class AgentRelay {
   int epoll_fd_;  // an epoll(7) file: data_ or control_ can be read
   bool reader_gone_ = false;
   bool reader_notified_ = false;  // whether the reader knows that the guest has gone
-  std::vector<std::byte> to_reader_;
-  std::vector<std::byte> to_guest_;
+  Buffer to_reader_;
+  Buffer to_guest_;
 };
 
 }  // namespace xenoscope::sampler

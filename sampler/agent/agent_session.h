@@ -50,6 +50,9 @@ struct Limits {
   std::chrono::milliseconds late{2000};
   std::chrono::milliseconds file{30000};   // time for one file
   std::chrono::milliseconds files{60000};  // time for all files
+  // Additional time for what the process that reads for the agent does of itself
+  // (sampler/agent/agent_caller.h).
+  std::chrono::milliseconds reply{10'000};
   // Time to take what is shared, and to keep it, in a guest that has little CPU time.
   std::chrono::milliseconds share{30000};
   std::chrono::milliseconds ping_interval{200};

@@ -300,6 +300,21 @@ TEST(SandboxTest, ReportsCpuTime) {
   EXPECT_GE(Sandbox::CpuTime() - before, kWork - std::chrono::milliseconds(4));  // by ticks
 }
 
+TEST(SandboxTest, SaysWhetherItIsRunnable) {
+  auto sandbox = Sandbox::Start({}, [](int socket) {
+    char byte = 0;
+    (void)!read(socket, &byte, 1);
+    while (true) byte = static_cast<char>(byte + 1);
+  });
+  ASSERT_TRUE(sandbox.ok()) << sandbox.status();
+  while (sandbox->IsRunnable()) poll(nullptr, 0, 1);  // until it waits for the byte
+  EXPECT_LT(sandbox->Used(), std::chrono::seconds(1));
+  ASSERT_EQ(write(sandbox->socket(), "x", 1), 1);
+  while (!sandbox->IsRunnable()) poll(nullptr, 0, 1);
+  sandbox->End();
+  EXPECT_FALSE(sandbox->IsRunnable());
+}
+
 TEST(SandboxTest, ReportsItsEnd) {
   auto crashes = Sandbox::Start({}, [](int) { __builtin_trap(); });
   ASSERT_TRUE(crashes.ok()) << crashes.status();

@@ -5,10 +5,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -390,6 +394,54 @@ TEST_F(AgentProxyTest, CompromisedReaderLosesOnlyItsOwnSamples) {
     std::filesystem::remove(path_ + "/samples");
     proxy_.reset();
   }
+}
+
+void Compute(milliseconds length) {
+  struct timespec used {};
+  do {
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  } while (std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec) < length);
+}
+
+TEST_F(AgentProxyTest, EndlessComputationEndsItsReader) {
+  request_.limits.reply = milliseconds(50);
+  ASSERT_TRUE(Open(TakenOver([](int) { Compute(std::chrono::hours(1)); })).ok());
+  ASSERT_TRUE(proxy_->NumberEvents(0).ok());
+  ASSERT_TRUE(proxy_->Start().ok());
+  auto writer = recording::SampleWriter::InMemory();
+  EXPECT_TRUE(proxy_->Collect(writer).ok());
+  EXPECT_THAT(proxy_->FinalNotes(), ElementsAre(HasSubstr("it did not reply in time")));
+}
+
+// A dom0 that has too little processor time for all that records is no reason to lose an agent.
+TEST_F(AgentProxyTest, WaitsForAReaderThatWaitsForAProcessor) {
+  request_.limits.reply = milliseconds(80);
+  cpu_set_t all;
+  ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  ASSERT_TRUE(Open(TakenOver([](int control) {
+                Compute(milliseconds(60));
+                SendReply(control, {});
+              })).ok());
+  ASSERT_TRUE(proxy_->NumberEvents(0).ok());
+  ASSERT_TRUE(proxy_->Start().ok());
+  std::atomic<bool> is_over = false;
+  const auto spin = [&is_over] {
+    while (!is_over) {
+    }
+  };
+  std::array<std::thread, 3> others{std::thread(spin), std::thread(spin), std::thread(spin)};
+  const auto begin = steady_clock::now();
+  auto writer = recording::SampleWriter::InMemory();
+  EXPECT_TRUE(proxy_->Collect(writer).ok());
+  EXPECT_GT(steady_clock::now() - begin, request_.limits.reply);
+  is_over = true;
+  for (std::thread& other : others) other.join();
+  sched_setaffinity(0, sizeof all, &all);
+  EXPECT_THAT(proxy_->FinalNotes(), IsEmpty());
 }
 
 TEST_F(AgentProxyTest, EndlessFileEndsItsReader) {
