@@ -18,6 +18,7 @@ namespace {
 struct AgentOptions {
   uint16_t allowed = 0;  // a DomainId
   bool allow_stacks = false;
+  bool java_maps = false;
   bool until_killed = false;
   std::string shared{kSharedStore};
 };
@@ -48,6 +49,10 @@ void AddAgent(Command program, CommandAction& run) {
       "Let recordings of another domain than dom0 have pieces of the stacks of this "
       "guest's programs (record --call-graph dwarf), and other events of its kernel than "
       "those of threads (record --guest-events); dom0 may have both in any case");
+  command.AddFlag(
+      "--java-maps", options->java_maps,
+      "While a recording samples this guest, ask its Java virtual machines for the names "
+      "of their functions, as `jcmd PID Compiler.perfmap` does (Java 17 and later)");
   command.AddFlag("--until-killed", options->until_killed,
                   "Go on when SIGTERM comes, which init sends to all programs when the guest shuts "
                   "down, for record --shutdown; SIGINT ends the agent (docs/shutdown.md)");
@@ -69,6 +74,7 @@ void AddAgent(Command program, CommandAction& run) {
       sampler::AgentSetup setup{
           .allowed = allowed,
           .allow_stacks = options->allow_stacks || allowed == kDom0,
+          .asks_java_vms = options->java_maps,
           .until_killed = options->until_killed,
           .program = "xenoscope " XENOSCOPE_VERSION,
           .say = [](std::string_view line) { fmt::print(stderr, "{}\n", line); }};

@@ -264,6 +264,10 @@ void AddRecordOptions(Command command, RecordOptions& options) {
           "Other sources follow frame pointers; vcpu also records the guests' stacks, for reports "
           "that get their files (report --guest DOMAIN:kernel=VMLINUX,exe=PROGRAM)")
       .ValueName("fp|dwarf[,BYTES]|lbr");
+  command.AddFlag("--java-maps", options.samples.java_maps,
+                  "With source perf: ask dom0's Java virtual machines for the names of their "
+                  "functions, again and again, as `jcmd PID Compiler.perfmap` does (Java 17 and "
+                  "later). Guests: agent --java-maps");
   command.AddFlag("--jitter,!--no-jitter", options.samples.jitter,
                   "perf: vary periods at random, so that samples do not get in step with the work; "
                   "on by default");

@@ -13,7 +13,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <thread>
 #include <vector>
 
@@ -74,20 +73,6 @@ bool HasRootsMounts(const std::string& process) {
   return users.is_open() && IsSame(users.fd(), "/proc/self/ns/user");
 }
 
-// Runs `act` on a thread with the rights of that user, as far as this process may take them, and
-// without capabilities. It uses the kernel's calls, which affect one thread; the C library's affect
-// all threads.
-void WithRightsOf(const UserIds& ids, const std::function<void()>& act) {
-  std::thread([&] {
-    (void)syscall(SYS_setgroups, 0, nullptr);
-    (void)syscall(SYS_setfsgid, ids.group);
-    (void)syscall(SYS_setfsuid, ids.user);
-    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-    std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> none{};
-    if (syscall(SYS_capset, &header, none.data()) == 0) act();
-  }).join();
-}
-
 }  // namespace
 
 std::optional<UserIds> ParseUserIds(std::string_view status) {
@@ -100,6 +85,19 @@ std::optional<UserIds> ParseUserIds(std::string_view status) {
   }
   if (!user || !group) return std::nullopt;
   return UserIds{*user, *group};
+}
+
+// It uses the kernel's calls, which affect one thread; the C library's affect all threads.
+void WithRightsOf(const UserIds& ids, const std::function<void()>& act) {
+  std::thread([&] {
+    constexpr int kUnchanged = -1;
+    (void)syscall(SYS_setgroups, 0, nullptr);
+    (void)syscall(SYS_setresgid, kUnchanged, ids.group, kUnchanged);
+    (void)syscall(SYS_setresuid, kUnchanged, ids.user, kUnchanged);
+    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+    std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> none{};
+    if (syscall(SYS_capset, &header, none.data()) == 0) act();
+  }).join();
 }
 
 File OpenProcessTmp(const std::string& process) {

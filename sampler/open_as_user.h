@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +23,10 @@ struct UserIds {
 // real, effective, saved and file system ids differ, as in a setuid program, which has two users'
 // rights.
 std::optional<UserIds> ParseUserIds(std::string_view status);
+
+// Runs `act` on a thread with the rights of that user, as far as this process may take them, and
+// without capabilities.
+void WithRightsOf(const UserIds& ids, const std::function<void()>& act);
 
 // Opens /tmp as a process sees it. `process` is its directory in /proc. A mount on /tmp is used
 // only where the process has root's mounts, in root's user namespace: others can mount what they

@@ -10,7 +10,9 @@
 #include <sstream>
 #include <system_error>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "sampler/small_file.h"
 
 namespace xenoscope::sampler {
@@ -89,6 +91,22 @@ std::vector<RunningProcess> ReadRunningProcesses(const std::string& proc) {
     if (name) processes.push_back({pid, *name, MapsOf(directory + "/maps")});
   });
   return processes;
+}
+
+uint32_t NumberInNamespace(const std::string& process, uint32_t pid) {
+  std::error_code error;
+  const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/ns/pid", error);
+  const std::filesystem::path its = std::filesystem::read_symlink(process + "/ns/pid", error);
+  if (error || own == its) return pid;
+  const auto status = ReadSmallFile(process + "/status");
+  if (!status) return pid;
+  for (const absl::string_view line : absl::StrSplit(*status, '\n')) {
+    if (!absl::StartsWith(line, "NSpid:")) continue;
+    const std::vector<absl::string_view> numbers = absl::StrSplit(line, '\t');
+    uint32_t inner = 0;
+    if (absl::SimpleAtoi(numbers.back(), &inner)) return inner;
+  }
+  return pid;
 }
 
 std::string CgroupOf(std::string_view text) {

@@ -47,6 +47,11 @@ void ForEachProcess(const std::string& proc,
 // Returns the processes in `proc`; one that ends meanwhile is left out.
 std::vector<RunningProcess> ReadRunningProcesses(const std::string& proc = "/proc");
 
+// Returns the process's number in the innermost of its namespaces, where its programs know it by
+// that: the last one of "NSpid:\t1234\t7" (proc_pid_status(5)). `process` is its directory in
+// /proc.
+uint32_t NumberInNamespace(const std::string& process, uint32_t pid);
+
 // Returns the path of the cgroup by the text of /proc/PID/cgroup (cgroups(7)): that of version 2,
 // or else of the first hierarchy in which it is not in the root.
 std::string CgroupOf(std::string_view text);

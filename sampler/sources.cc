@@ -195,7 +195,10 @@ absl::StatusOr<std::unique_ptr<PerfSource>> OpenPerf(const SampleRequest& reques
   perf.behalf_of = FindBehalfByXenstore();
   std::unique_ptr<PerfCalls> calls = LinuxPerfCalls();
   perf.vpmu_problems = VpmuProblems(ReadVpmuSetup(calls->VpmuMode(), info.host.pcpus));
-  return PerfSource::Open(perf, std::move(calls), [] { return ReadRunningProcesses(); });
+  auto perf_maps = std::make_shared<PerfMapWatch>();
+  if (request.java_maps) perf_maps->AskJavaVms();
+  return PerfSource::Open(
+      perf, std::move(calls), [] { return ReadRunningProcesses(); }, std::move(perf_maps));
 }
 
 absl::StatusOr<OpenedSources> OneSource(absl::StatusOr<std::unique_ptr<Source>> source) {
@@ -276,6 +279,17 @@ absl::StatusOr<OpenedSources> OpenRequested(const SampleRequest& request, const 
     }
   }
   return InternalError("a source of no kind");
+}
+
+// Notes that no source asks Java machines, if that was asked for.
+void NoteJavaMaps(const SampleRequest& request, OpenedSources& opened) {
+  const bool asks = std::ranges::any_of(
+      opened.sources, [](const auto& source) { return source->Info().name == "perf"; });
+  if (!request.java_maps || asks) return;
+  opened.notes.emplace_back(
+      "--java-maps has no effect: only source perf names functions of compilers at run time, as "
+      "its "
+      "samples alone have a process");
 }
 
 // Notes which sources find callers in another way than was asked for.
@@ -369,6 +383,7 @@ absl::StatusOr<OpenedSources> OpenSources(const SampleRequest& request, const Re
   XENOSCOPE_ASSIGN_OR_RETURN(OpenedSources opened, OpenRequested(request, info, chosen, lock));
   opened.notes.insert(opened.notes.begin(), notes.begin(), notes.end());
   NoteFramePointers(request, opened);
+  NoteJavaMaps(request, opened);
   XENOSCOPE_RETURN_IF_ERROR(AddAgents(std::move(agents), info, opened));
   return opened;
 }

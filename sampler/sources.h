@@ -32,6 +32,7 @@ struct SampleRequest {
   // chains by DWARF; 0: callers are found by frame pointers.
   uint32_t stack_bytes = 0;
   bool branch_records = false;      // for perf and agents: whether branch records give the callers
+  bool java_maps = false;           // for perf: whether Java machines are asked for their functions
   bool jitter = true;               // whether periods change at random, for perf
   std::vector<std::string> active;  // domains whose agents sample them
   std::optional<std::vector<std::string>> passive;  // nothing: all domains that no agent samples

@@ -129,6 +129,7 @@ absl::Status RunAgent(const AgentSetup& setup) {
   const EndSignals signals;
   const int end = signals.OpenFile(setup.until_killed ? std::optional(SIGINT) : std::nullopt);
   agent::ServerParts parts = AgentParts(setup.allow_stacks, setup.program);
+  parts.asks_java_vms = setup.asks_java_vms;
   parts.keep_shared = setup.keep_shared;
   parts.boot_trace = TakeBoot();
   if (parts.boot_trace.ok()) {

@@ -21,6 +21,8 @@ agent::ServerParts AgentParts(bool allow_stacks, const std::string& program);
 struct AgentSetup {
   DomainId allowed;           // the domain whose recordings it serves
   bool allow_stacks = false;  // these may have pieces of the stacks of this guest's programs
+  // Java virtual machines of this guest are asked for their functions.
+  bool asks_java_vms = false;
   // Goes on when SIGTERM or SIGHUP comes, as init sends them when this guest shuts down.
   bool until_killed = false;
   std::string program;  // its name and version

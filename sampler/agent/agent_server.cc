@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_join.h"
 #include "base/error.h"
 #include "recording/info_json.h"
 #include "sampler/agent/fd_channel.h"
@@ -324,6 +325,9 @@ void Server::GoOnEnding() {
 }
 
 void Server::SendAccounts() {
+  if (const std::vector<std::string> notes = perf_maps_->Notes(); !notes.empty()) {
+    link_.Queue(Failed{absl::StrJoin(notes, "; ")});
+  }
   const std::string accounts = source_ ? SourceJson(*source_) : recording::ToJson({});
   size_t at = 0;
   do {

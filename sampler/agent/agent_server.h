@@ -53,6 +53,7 @@ struct ServerParts {
   std::string modules = "/proc/modules";
   std::string proc = "/proc";  // directory of processes, for /tmp/perf-PID.map
   std::string tmp = "/tmp";
+  bool asks_java_vms = false;  // whether Java machines are asked for their functions meanwhile
   // What the guest's kernel recorded of its boot (sampler/ftrace/boot_trace.h), or why it did not.
   absl::StatusOr<std::vector<std::byte>> boot_trace = absl::NotFoundError("it was not taken");
   std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
@@ -72,7 +73,9 @@ class Server {
   Server(Channel& channel, const ServerParts& parts)
       : link_(channel),
         parts_(parts),
-        perf_maps_(std::make_shared<PerfMapWatch>(parts.proc, parts.tmp)) {}
+        perf_maps_(std::make_shared<PerfMapWatch>(parts.proc, parts.tmp)) {
+    if (parts.asks_java_vms) perf_maps_->AskJavaVms();
+  }
 
   // Serves one recorder until it says bye or goes, or until the open file `end` can be read (OK in
   // all three cases); what was sampled up to then is sent. Errors: the recorder broke the protocol;

@@ -10,16 +10,11 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
 #include <optional>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "absl/functional/function_ref.h"
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "sampler/open_as_user.h"
 #include "sampler/running_processes.h"
@@ -28,26 +23,6 @@
 
 namespace xenoscope::sampler {
 namespace {
-
-namespace fs = std::filesystem;
-
-// Returns the process's number in the innermost of its namespaces: the last one of
-// "NSpid:\t1234\t7" (proc_pid_status(5)).
-uint32_t NumberInNamespace(const std::string& process, uint32_t pid) {
-  std::error_code error;
-  const fs::path own = fs::read_symlink("/proc/self/ns/pid", error);
-  const fs::path its = fs::read_symlink(process + "/ns/pid", error);
-  if (error || own == its) return pid;
-  const auto status = ReadSmallFile(process + "/status");
-  if (!status) return pid;
-  for (const absl::string_view line : absl::StrSplit(*status, '\n')) {
-    if (!absl::StartsWith(line, "NSpid:")) continue;
-    const std::vector<absl::string_view> numbers = absl::StrSplit(line, '\t');
-    uint32_t inner = 0;
-    if (absl::SimpleAtoi(numbers.back(), &inner)) return inner;
-  }
-  return pid;
-}
 
 // Calls for every line among the first `most` bytes, without its end; sets `cut` if there are more
 // bytes. The file may be long, so one block of it at a time is in memory, and a longer line, which

@@ -25,6 +25,9 @@ constexpr steady_clock::duration kLookInterval = std::chrono::milliseconds(200);
 constexpr int kRestAfterLook = 100;
 // The same of ReadNew: what it returns is also written to the disk.
 constexpr int kRestAfterRead = 1000;
+// Limits of the time in which Java virtual machines are asked, in a look and at the end.
+constexpr steady_clock::duration kLongestAsking = std::chrono::seconds(1);
+constexpr steady_clock::duration kLongestLastAsking = std::chrono::seconds(2);
 // Limits, as any user can start processes. The files of others are read when the recording ends.
 constexpr size_t kMaxWaiting = 1024;
 constexpr size_t kMaxOpenMaps = 64;  // of two descriptors each; perf needs some for each CPU
@@ -58,6 +61,23 @@ PerfMapWatch::PerfMapWatch(std::string proc, std::string tmp, size_t max_bytes)
       tmp_(std::move(tmp)),
       max_bytes_(max_bytes),
       kept_(max_bytes / kPartOfKept) {}
+
+void PerfMapWatch::AskJavaVms() {
+  const std::lock_guard lock(looking_);
+  if (!java_vms_) java_vms_.emplace(proc_);
+}
+
+void PerfMapWatch::AskJavaVmsAgain() {
+  const std::lock_guard lock(looking_);
+  if (!java_vms_) return;
+  TakeAdded();
+  java_vms_->AskAll(steady_clock::now() + kLongestLastAsking);
+}
+
+std::vector<std::string> PerfMapWatch::Notes() {
+  const std::lock_guard lock(looking_);
+  return java_vms_ ? java_vms_->Notes() : std::vector<std::string>();
+}
 
 void PerfMapWatch::Start() { thread_ = std::thread(&PerfMapWatch::Run, this); }
 
@@ -96,6 +116,7 @@ void PerfMapWatch::Run() {
 
 void PerfMapWatch::LookWithLock() {
   TakeAdded();
+  if (java_vms_) java_vms_->AskDue(steady_clock::now() + kLongestAsking);
   std::erase_if(open_, [this](const OpenMap& open) { return KeepIfOver(open); });
   absl::erase_if(waiting_, [this](uint32_t pid) { return OpenIfThere(pid); });
 }
@@ -103,6 +124,7 @@ void PerfMapWatch::LookWithLock() {
 void PerfMapWatch::TakeAdded() {
   const std::lock_guard lock(mutex_);
   for (const uint32_t pid : added_) {
+    if (java_vms_) java_vms_->Add(pid);
     if (waiting_.size() == kMaxWaiting) break;
     if (std::ranges::find(open_, pid, &OpenMap::pid) == open_.end()) waiting_.insert(pid);
   }

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "sampler/perf/java_vm.h"
 #include "sampler/perf/jit_and_vdso.h"
 
 namespace xenoscope::sampler {
@@ -35,6 +36,12 @@ class PerfMapWatch {
   PerfMapWatch& operator=(const PerfMapWatch&) = delete;
   ~PerfMapWatch() { Stop(); }
 
+  // Also asks Java virtual machines for their functions from now on (sampler/perf/java_vm.h).
+  void AskJavaVms();
+  // Asks all of these once more, for two seconds at most.
+  void AskJavaVmsAgain();
+  // Returns which of these wrote no functions, and why.
+  [[nodiscard]] std::vector<std::string> Notes();
   // Looks from now on, five times a second, but for a hundredth of the time at most.
   void Start();
   void Stop();
@@ -80,6 +87,7 @@ class PerfMapWatch {
   std::vector<OpenMap> open_;
   absl::flat_hash_set<uint32_t> ended_;  // processes whose files were kept when they had ended
   PerfMapText kept_;
+  std::optional<JavaVms> java_vms_;
   size_t version_ = 0;                               // what ReadNew returned
   std::chrono::steady_clock::time_point next_read_;  // time from which on ReadNew reads again
 

@@ -832,6 +832,8 @@ absl::Status PerfSource::Stop(recording::SampleWriter& writer) {
     }
   }
   sampled_.end = calls_->ReadTsc();
+  perf_maps_->AskJavaVmsAgain();
+  std::ranges::copy(perf_maps_->Notes(), std::back_inserter(final_notes_));
   Drain();
   WriteUntil(~uint64_t{0}, writer);
   Close().IgnoreError();  // it counts what was lost
