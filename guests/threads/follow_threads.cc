@@ -105,10 +105,12 @@ class VcpuStates final : public correlate::TimelineObserver {
       TellWaiting(interval.pcpu, interval.vcpu, interval.range);
       return;
     }
+    if (interval.state == TimelineState::kRunnable) TellUpTo(interval.pcpu, interval.range.end);
     Tell(interval.vcpu, interval.range, {StateOf(interval.state)});
   }
   void OnState(const VcpuTrack& vcpu, TimelineState before) override {
     run_queues_.OnState(vcpu);
+    if (vcpu.state == TimelineState::kRunning) ToldOf(vcpu.pcpu).running = &vcpu;
     const auto found = by_id_.find(vcpu.ref.domain);
     if (found == by_id_.end()) return;
     tracks_[vcpu.ref] = &vcpu;
@@ -122,8 +124,13 @@ class VcpuStates final : public correlate::TimelineObserver {
     if (found == tracks_.end() || found->second->state != TimelineState::kRunning) return;
     TellWaiting(found->second->pcpu, vcpu, {found->second->since, at});
   }
+  // Notes that the trace lost records of the pCPU.
+  void OnLoss(PcpuId pcpu) { ToldOf(pcpu).is_whole = false; }
   // Notes that Xen's trace has ended.
-  void End() { tracks_.clear(); }
+  void End() {
+    tracks_.clear();
+    told_.clear();
+  }
   // Returns the state of the vCPU now.
   [[nodiscard]] VcpuState Now(VcpuRef vcpu) const {
     const auto found = tracks_.find(vcpu);
@@ -172,28 +179,58 @@ class VcpuStates final : public correlate::TimelineObserver {
     return {vcpu.domain, found->second->ThreadOn(vcpu.vcpu.value).value_or(Culprit::kNoThread)};
   }
 
+  // What the vCPUs that wait for a pCPU were told.
+  struct Told {
+    Tsc until;              // up to here they know who ran
+    bool is_whole = false;  // whether the trace has all that happened on the pCPU since then
+    const VcpuTrack* running = nullptr;  // the last one that began to run there
+  };
+  Told& ToldOf(PcpuId pcpu) {
+    if (pcpu.value >= told_.size()) told_.resize(size_t{pcpu.value} + 1);
+    return told_[pcpu.value];
+  }
+
   // Tells the vCPUs that waited for the pCPU meanwhile who ran there: what they were not told yet.
   void TellWaiting(PcpuId pcpu, VcpuRef ran, TscRange range) {
-    if (pcpu.value >= told_.size()) told_.resize(size_t{pcpu.value} + 1);
-    const TscRange rest{std::max(range.begin, told_[pcpu.value]), range.end};
+    Told& told = ToldOf(pcpu);
+    const TscRange rest{std::max(range.begin, told.until), range.end};
     if (rest.Empty()) return;
-    const Culprit by = ThreadOn(ran);
-    run_queues_.ForEach(pcpu, rest, [&](TscRange part, uint32_t set) {
+    TellSwitch(pcpu, rest.begin);
+    if (!IsIdle(ran)) TellWaiting(pcpu, rest, ThreadOn(ran));
+    run_queues_.Forget(pcpu, rest.end);
+    told.until = rest.end;
+    told.is_whole = true;
+  }
+  // The same up to now, when a vCPU no longer waits for the pCPU.
+  void TellUpTo(PcpuId pcpu, Tsc until) {
+    const VcpuTrack* const running = ToldOf(pcpu).running;
+    if (running != nullptr && running->state == TimelineState::kRunning && running->pcpu == pcpu) {
+      TellWaiting(pcpu, running->ref, {running->since, until});
+    } else {
+      TellSwitch(pcpu, until);
+    }
+  }
+  // Between two vCPUs Xen ran, which switched from one to the other.
+  void TellSwitch(PcpuId pcpu, Tsc until) {
+    Told& told = ToldOf(pcpu);
+    if (!told.is_whole || until <= told.until) return;
+    TellWaiting(pcpu, {told.until, until}, {kDomXen});
+    told.until = until;
+  }
+  void TellWaiting(PcpuId pcpu, TscRange range, Culprit by) {
+    run_queues_.ForEach(pcpu, range, [&](TscRange part, uint32_t set) {
       for (const VcpuRef waiting : run_queues_.sets()[set]) {
         const auto found = by_id_.find(waiting.domain);
-        if (found == by_id_.end() || IsIdle(ran)) continue;
-        found->second->OnStolen(waiting.vcpu.value, part, by);
+        if (found != by_id_.end()) found->second->OnStolen(waiting.vcpu.value, part, by);
       }
     });
-    run_queues_.Forget(pcpu, rest.end);
-    told_[pcpu.value] = rest.end;
   }
 
   PcpuId pcpu_;  // of the record that is taken
   const VcpuTrack* current_ = nullptr;
   std::vector<Call> calls_;  // by pCPU
   correlate::RunQueues run_queues_;
-  std::vector<Tsc> told_;  // by pCPU: those that wait were told up to here
+  std::vector<Told> told_;  // by pCPU
   absl::flat_hash_map<DomainId, ThreadStates*> by_id_;
   absl::flat_hash_map<VcpuRef, const VcpuTrack*> tracks_;
 };
@@ -233,6 +270,9 @@ absl::Status FollowThreads(std::span<ThreadStates> domains, const trace::TraceFi
           of_handlers.at(static_cast<size_t>(record.event))) {
         const VcpuTrack* const vcpu = timeline.Current(record.pcpu);
         if (vcpu != nullptr) vcpus.OnHandlerRecord(*vcpu, record);
+      }
+      if (item->kind == trace::ItemKind::kLossBegin || item->kind == trace::ItemKind::kLost) {
+        vcpus.OnLoss(record.pcpu);
       }
       vcpus.SetRecord(record, timeline.Current(record.pcpu));
       timeline.Take(*item);

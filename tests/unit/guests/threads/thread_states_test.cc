@@ -225,12 +225,13 @@ TEST(ThreadStates, ThreadsAreThoseOfTheirProcesses) {
 trace::TraceBuilder Xen() {
   using namespace trace;  // NOLINT(google-build-using-namespace): the numbers of records
   const uint32_t dom0 = Vcpu(0, 0);
+  const uint32_t idle = Vcpu(kIdle, 0);
   TraceBuilder xen;
   xen.Window(0, {Rec(kRunnableToRunning, 0, {dom0}), Rec(kRunningToRunnable, 100, {dom0}),
                  Rec(kRunnableToRunning, 100, {kD1V0}), Rec(kRunningToBlocked, 160, {kD1V0}),
                  Rec(kRunnableToRunning, 160, {dom0}), Rec(kRunningToBlocked, 200, {dom0}),
-                 Rec(kRunnableToRunning, 200, {kIdle}), Rec(kBlockedToRunnable, 260, {dom0}),
-                 Rec(kRunningToRunnable, 262, {kIdle}), Rec(kRunnableToRunning, 262, {dom0}),
+                 Rec(kRunnableToRunning, 200, {idle}), Rec(kBlockedToRunnable, 260, {dom0}),
+                 Rec(kRunningToRunnable, 262, {idle}), Rec(kRunnableToRunning, 262, {dom0}),
                  Rec(kRunningToRunnable, 400, {dom0})});
   return xen;
 }
@@ -302,6 +303,35 @@ TEST(FollowThreads, CulpritsAreThreadsOfTheDomainThatRan) {
   EXPECT_THAT(WaitsOf(domains[0], domains),
               UnorderedElementsAre("8 stolen 5 by Xen: d1 -", "8 stolen 25 by Xen: d1 21",
                                    "8 stolen 30 by Xen: d1 22"));
+}
+
+// dom0's vCPU waits while d1v0 runs [103, 160), and is paused [140, 150) meanwhile, as by a poll.
+TEST(FollowThreads, ATimeOfSwitchesIsXensAndAPauseHidesNoCulprit) {
+  using namespace trace;  // NOLINT(google-build-using-namespace): the numbers of records
+  constexpr uint32_t kRunnableToOffline = 0x21131;
+  const uint32_t dom0 = Vcpu(0, 0);
+  TraceBuilder bytes;
+  bytes.Window(0, {Rec(kRunnableToRunning, 0, {dom0}), Rec(kRunningToRunnable, 100, {dom0}),
+                   Rec(kRunnableToRunning, 103, {kD1V0}), Rec(kRunnableToOffline, 140, {dom0}),
+                   Rec(kOfflineToRunnable, 150, {dom0}), Rec(kRunningToBlocked, 160, {kD1V0}),
+                   Rec(kRunnableToRunning, 162, {dom0}), Rec(kRunningToRunnable, 200, {dom0})});
+  const auto xen = TraceFile::FromBytes(bytes.bytes(), "test");
+  ASSERT_TRUE(xen.ok()) << xen.status();
+  Followed threads;
+  threads
+      .Page(0, PageBuilder(10)
+                   .Switch(0, 0, 0, 7, "web")
+                   .Switch(40, 7, kPreempt, 8, "db")  // 50
+                   .Switch(120, 8, kSleep, 7, "web")  // 170
+                   .Page())
+      .Run(&*xen);
+  EXPECT_EQ(threads.Time(8, ThreadState::kStolen), 52U);
+  EXPECT_EQ(threads.Time(8, ThreadState::kHalted), 10U);
+  const std::string by_xen = fmt::format("by Xen: d{} -", kDomXen.value);
+  EXPECT_THAT(threads.Waits(),
+              UnorderedElementsAre("8 stolen 47 by Xen: d1 -", "8 stolen 5 " + by_xen,
+                                   "7 preempted 47 by Xen: d1 -", "7 preempted 5 " + by_xen,
+                                   "7 preempted 68 by kernel: d0 8"));
 }
 
 TEST(ThreadStates, AMigratedThreadWaitsForItsNewCpu) {
