@@ -6,11 +6,16 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <string_view>
 #include <system_error>
 
+#include "absl/strings/ascii.h"
 #include "base/error.h"
+#include "base/mapped_file.h"
 #include "report/export/trace_dat_kernel.h"
 #include "report/export/trace_dat_xen.h"
+#include "symbolizer/symbol_index.h"
+#include "symbolizer/text/text_symbols.h"
 #include "trace/probe.h"
 
 namespace xenoscope::cli {
@@ -28,6 +33,34 @@ std::string FileOf(DomainId domain, const std::string& name) {
   const bool is_name = !name.empty() && name.size() <= kLongest && name[0] != '-' &&
                        std::ranges::all_of(name, is_plain) && name + ".dat" != kXenFile;
   return is_name ? name + ".dat" : fmt::format("d{}.dat", domain.value);
+}
+
+// A guest wrote its names.
+bool IsWord(std::string_view name) {
+  constexpr size_t kLongest = 512;  // KSYM_NAME_LEN
+  return name.size() < kLongest && std::ranges::all_of(name, absl::ascii_isgraph);
+}
+
+// Returns the functions of the domain's kernel, with the names that reports have for them, as lines
+// of /proc/kallsyms; none if the recording has none.
+absl::StatusOr<std::string> KallsymsOf(const recording::Recording& recording, DomainId domain) {
+  std::string lines;
+  for (const recording::SymbolFile& file : recording.info().symbols) {
+    if (file.kind != recording::SymbolFile::Kind::kKallsyms || file.domain != domain) continue;
+    XENOSCOPE_ASSIGN_OR_RETURN(const recording::PlainFile plain, recording.OpenSymbols(file));
+    XENOSCOPE_ASSIGN_OR_RETURN(const MappedFile text, MappedFile::Open(plain.path()));
+    const auto table = symbolizer::ReadKallsyms(AsText(text.bytes()));
+    if (!table.ok()) continue;  // addresses are hidden, for example
+    XENOSCOPE_ASSIGN_OR_RETURN(const auto index, symbolizer::SymbolIndex::Build(*table));
+    for (uint32_t i = 0; i < index.size(); ++i) {
+      const std::string& image = index.Image(i);
+      if (!IsWord(index.Name(i)) || !IsWord(image)) continue;
+      lines += fmt::format("{:016x} t {}", index.Start(i), index.Name(i));
+      if (image != symbolizer::kKernelImage) lines += fmt::format("\t{}", image);
+      lines += '\n';
+    }
+  }
+  return lines;
 }
 
 }  // namespace
@@ -54,10 +87,11 @@ absl::Status ExportTraceDat(const std::string& directory, const recording::Recor
     std::string path = fmt::format("{}/{}", directory, FileOf(domain, info.NameOf(domain)));
     if (std::filesystem::exists(path, error))
       path = fmt::format("{}/d{}.dat", directory, domain.value);
+    XENOSCOPE_ASSIGN_OR_RETURN(const std::string kallsyms, KallsymsOf(recording, domain));
     XENOSCOPE_ASSIGN_OR_RETURN(
         const uint64_t left_out,
         report::WriteKernelTraceDat(path, kernels.traces[i], kernels.clocks[i].Events(), domains[i],
-                                    options));
+                                    kallsyms, options));
     if (left_out > 0) {
       fmt::print(stderr, "xenoscope: {}: {} events that are longer than a page are left out\n",
                  path, left_out);

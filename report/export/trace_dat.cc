@@ -63,6 +63,11 @@ void PutSized(std::string& to, std::string_view text) {
   to.append(text);
 }
 
+void PutText32(std::string& to, std::string_view text) {
+  Put(to, static_cast<uint32_t>(text.size()));
+  to.append(text);
+}
+
 void PutOption(std::string& to, Option option, std::string_view content) {
   Put(to, static_cast<uint16_t>(option));
   Put(to, static_cast<uint32_t>(content.size()));
@@ -117,7 +122,7 @@ std::string Begin(const TraceDatHead& head, size_t cpus) {
   PutText(begin, "header_event");
   PutSized(begin, kHeaderEvent);
   PutFormats(begin, head.formats);
-  Put(begin, uint32_t{0});  // no kallsyms
+  PutText32(begin, head.kallsyms);
   Put(begin, uint32_t{0});  // no formats of trace_printk
   std::string threads;
   for (const auto& [tid, name] : head.threads) threads += fmt::format("{} {}\n", tid, name);

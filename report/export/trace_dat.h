@@ -33,6 +33,7 @@ struct TraceDatGuest {
 struct TraceDatHead {
   uint64_t id = 0;  // of the file
   std::vector<TraceDatFormat> formats;
+  std::string_view kallsyms;  // lines as in /proc/kallsyms; readers name kernel addresses by them
   std::map<uint32_t, std::string> threads;  // names by tid
   std::vector<TraceDatGuest> guests;
 };

@@ -16,6 +16,7 @@ absl::StatusOr<uint64_t> WriteKernelTraceDat(const std::string& path,
                                              const guests::KernelTrace& trace,
                                              const guests::EventClock& clock,
                                              const guests::ThreadStates& threads,
+                                             std::string_view kallsyms,
                                              const TraceDatOptions& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(TraceDat file, TraceDat::Create(trace.cpus()));
   for (size_t cpu = 0; cpu < trace.cpus(); ++cpu) {
@@ -27,7 +28,11 @@ absl::StatusOr<uint64_t> WriteKernelTraceDat(const std::string& path,
           file.Add(cpu, options.clock.Nanoseconds(at - options.zero), cursor.data()));
     }
   }
-  TraceDatHead head{.id = TraceDatId(trace.domain()), .formats = {}, .threads = {}, .guests = {}};
+  TraceDatHead head{.id = TraceDatId(trace.domain()),
+                    .formats = {},
+                    .kallsyms = kallsyms,
+                    .threads = {},
+                    .guests = {}};
   for (const guests::EventFormat& format : trace.formats().events) {
     head.formats.push_back({format.system, format.text});
   }

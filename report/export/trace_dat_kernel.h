@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "base/ids.h"
@@ -22,13 +23,12 @@ struct TraceDatOptions {
 // Returns the number by which the file of the host knows that of the domain.
 [[nodiscard]] uint64_t TraceDatId(DomainId domain);
 
-// Writes the file. `threads` has followed all events, so that it has the threads' names. Events
+// Writes the file. `threads` has followed all events, so that it has the threads' names.
+// `kallsyms` are the kernel's functions, as in TraceDatHead. Events
 // that no page of the file holds are left out, and their number is returned. Errors: those of
 // writing. O(events).
-absl::StatusOr<uint64_t> WriteKernelTraceDat(const std::string& path,
-                                             const guests::KernelTrace& trace,
-                                             const guests::EventClock& clock,
-                                             const guests::ThreadStates& threads,
-                                             const TraceDatOptions& options);
+absl::StatusOr<uint64_t> WriteKernelTraceDat(
+    const std::string& path, const guests::KernelTrace& trace, const guests::EventClock& clock,
+    const guests::ThreadStates& threads, std::string_view kallsyms, const TraceDatOptions& options);
 
 }  // namespace xenoscope::report

@@ -275,6 +275,7 @@ absl::Status WriteXenTraceDat(const std::string& path, const trace::TraceFile& x
   const std::string on_exit = ExitFormat(vendor);
   TraceDatHead head{.id = TraceDatId(kDom0) - 1,
                     .formats = {{"sched", on_switch}, {"kvm", on_entry}, {"kvm", on_exit}},
+                    .kallsyms = {},
                     .threads = events.threads(),
                     .guests = {}};
   for (const auto& [domain, vcpus] : guests) {

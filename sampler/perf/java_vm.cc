@@ -206,7 +206,8 @@ void JavaVms::Ask(uint32_t pid, Schedule& schedule, Instant until) {
     return;
   }
   if (absl::IsUnimplemented(schedule.asked) || !IsJavaVm(process)) return;
-  schedule.asked = AskForPerfMap(process, pid, std::min(until, steady_clock::now() + kLongestAnswer));
+  schedule.asked =
+      AskForPerfMap(process, pid, std::min(until, steady_clock::now() + kLongestAnswer));
   schedule.has_answered = schedule.has_answered || schedule.asked.ok();
 }
 

@@ -50,7 +50,7 @@ class DatReader {
         formats.push_back(system + " " + Text(Take<uint64_t>()));
       }
     }
-    EXPECT_EQ(Take<uint32_t>(), 0U);
+    kallsyms = Text(Take<uint32_t>());
     EXPECT_EQ(Take<uint32_t>(), 0U);
     threads = Text(Take<uint64_t>());
     cpus_ = Take<uint32_t>();
@@ -85,6 +85,7 @@ class DatReader {
   [[nodiscard]] uint32_t cpus() const { return cpus_; }
 
   std::vector<std::string> formats;
+  std::string kallsyms;
   std::string threads;
   std::vector<std::string> options;  // "13: 24", with its bytes
   Bytes last;                        // the last event's
@@ -139,11 +140,13 @@ TEST_F(TraceDatTest, EventsOfCpusComeInAnyOrder) {
   EXPECT_EQ(file->left_out(), 1U);
   ASSERT_TRUE(file->Write(path_, {.id = 7,
                                   .formats = {{"sched", "name: a"}, {"irq", "name: b"}},
+                                  .kallsyms = "ffffffff81000000 T _text\n",
                                   .threads = {{7, "web"}, {8, "my db"}},
                                   .guests = {{"web1", 9, {30001, 30002}}}})
                   .ok());
   DatReader read(path_);
   EXPECT_THAT(read.formats, ElementsAre("irq name: b", "sched name: a"));
+  EXPECT_EQ(read.kallsyms, "ffffffff81000000 T _text\n");
   EXPECT_EQ(read.threads, "7 web\n8 my db\n");
   EXPECT_THAT(read.options, ElementsAre("11: 8", "13: 33"));
   ASSERT_EQ(read.cpus(), 3U);
@@ -160,7 +163,7 @@ TEST_F(TraceDatTest, AKernelsEventsHaveTheHostsTime) {
   const guests::EventClock clock = guests::EventClock::Fixed(2'000'000);
   guests::ThreadStates threads(trace, clock);
   ASSERT_TRUE(guests::FollowThreads({&threads, 1}, nullptr).ok());
-  const auto left_out = WriteKernelTraceDat(path_, trace, clock, threads, options_);
+  const auto left_out = WriteKernelTraceDat(path_, trace, clock, threads, "", options_);
   ASSERT_TRUE(left_out.ok()) << left_out.status();
   EXPECT_EQ(*left_out, 0U);
   DatReader read(path_);
