@@ -26,6 +26,7 @@ bool IsKnown(const ChunkHeader& header) {
       return header.entry_size >= sizeof(CpuTimesEntry);
     case ChunkKind::kTraceFormats:
     case ChunkKind::kStacks:
+    case ChunkKind::kPerfMaps:
       return header.entry_size == 1;
   }
   return false;

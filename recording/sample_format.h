@@ -31,6 +31,9 @@ enum class ChunkKind : uint16_t {
   kStacks = 8,        // registers and pieces of stacks of samples, compressed: StackEntry
   kClockAnswers = 9,  // what the TSC of the domain was, between two of the host's: ClockAnswer
   kCpuTimes = 10,     // what the domain's kernel says that its CPUs did: CpuTimesEntry
+  // Text that JIT compilers of the domain have written since the chunk before, as in a recording's
+  // perf-maps. Agents send it; recordings have it in that file.
+  kPerfMaps = 11,
 };
 
 // The header of a chunk: the entries of one drain of one vCPU's buffer, or of one poll of a vCPU.

@@ -151,6 +151,10 @@ void SampleWriter::AppendTraceFormats(DomainId domain, std::string_view text) {
               AsBytes(text));
 }
 
+void SampleWriter::AppendPerfMaps(DomainId domain, std::string_view text) {
+  AppendChunk(HeaderOf(ChunkKind::kPerfMaps, {domain, VcpuId{}}, text.size(), 1), AsBytes(text));
+}
+
 void SampleWriter::AppendClockAnswers(DomainId domain, std::span<const ClockAnswer> answers) {
   if (answers.empty()) return;
   AppendChunk(

@@ -103,6 +103,8 @@ class SampleWriter {
 
   // Adds pages of `page_size` bytes from the trace buffer of the vCPU's kernel, in their order.
   void AppendTracePages(VcpuRef vcpu, const DrainTimes& times, uint32_t page_size, Bytes pages);
+  // Adds what JIT compilers of the domain have written (ChunkKind::kPerfMaps).
+  void AppendPerfMaps(DomainId domain, std::string_view text);
   // Adds the text of the formats of these pages and their events (guests/ftrace/formats.h).
   void AppendTraceFormats(DomainId domain, std::string_view text);
 

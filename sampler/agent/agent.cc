@@ -59,6 +59,7 @@ absl::StatusOr<std::unique_ptr<Source>> OpenPerf(std::vector<EventSpec> events,
   perf.branch_records = how.branch_records;
   perf.seed = std::random_device()();
   perf.clock_hz = tsc_hz;
+  perf.sends_perf_maps = true;
   return PerfSource::Open(
       perf, LinuxPerfCalls(), [] { return ReadRunningProcesses(); }, std::move(perf_maps));
 }

@@ -21,7 +21,7 @@ namespace xenoscope::sampler::agent {
 
 inline constexpr uint16_t kMajor = 1;  // major version, which must be the same on both sides
 // Minor version; newer ones add kinds, and fields at the end of payloads.
-inline constexpr uint16_t kMinor = 11;
+inline constexpr uint16_t kMinor = 12;
 inline constexpr uint16_t kFirstMinorWithCounts = 3;  // the first one with Count and Counts
 // The first one whose Prepare says how callers in user mode are found.
 inline constexpr uint16_t kFirstMinorWithStacks = 4;
@@ -114,8 +114,8 @@ struct Start {
 };
 
 // Chunks as in samples/*.samples (recording/sample_format.h), since 1.4 also those of stacks, since
-// 1.5 also those of the kernel's trace, since 1.8 beside these what its /proc/stat says, cut
-// anywhere; all chunks before a pong are whole.
+// 1.5 also those of the kernel's trace, since 1.8 beside these what its /proc/stat says, since 1.12
+// what JIT compilers write, cut anywhere; all chunks before a pong are whole.
 struct Samples {
   std::vector<std::byte> chunks;
   bool operator==(const Samples&) const = default;

@@ -439,6 +439,10 @@ void Session::ForwardTraces(Bytes file) {
       ForwardCpuTimes(*chunk, times);
       continue;
     }
+    if (header.kind == recording::ChunkKind::kPerfMaps) {
+      if (sink_->perf_maps) sink_->perf_maps(AsText(chunk->entries));
+      continue;
+    }
     const bool is_pages = header.kind == recording::ChunkKind::kTracePages;
     if (!is_pages && header.kind != recording::ChunkKind::kTraceFormats) continue;
     if (!threads_ || (is_pages && header.vcpu >= domain_.vcpus)) {

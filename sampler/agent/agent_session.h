@@ -108,6 +108,8 @@ class Session {
     std::function<void(const recording::DrainTimes&, std::span<const recording::CpuTimesEntry>)>
         cpu_times{};
     std::function<void(const recording::ClockAnswer&)> clock_answer{};
+    // Called with what the guest's JIT compilers have written since the last call. May be empty.
+    std::function<void(std::string_view)> perf_maps{};
   };
 
   // Greets the agent behind `channel` and compares the clocks. Errors: no agent answers, or it

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "recording/writer.h"
+#include "sampler/perf/jit_and_vdso.h"
 
 namespace xenoscope::sampler {
 namespace {
@@ -329,6 +330,10 @@ absl::Status AgentSource::Start() {
        .clock_answer =
            [this](const recording::ClockAnswer& answer) {
              traces_.AppendClockAnswers(domain().id, {&answer, 1});
+           },
+       .perf_maps =
+           [this](std::string_view text) {
+             if (text.size() <= kMaxPerfMapBytes - perf_maps_.size()) perf_maps_ += text;
            }});
   due_ = host_.now();
   return absl::OkStatus();
@@ -437,7 +442,10 @@ absl::StatusOr<agent::FilePart> AgentSource::Fetch(SymbolFile::Kind kind) {
     known = false;
     if (is_boot) missing_.push_back(NoteOnBoot(*session_));
   }
-  if (!known || !session_->status().ok()) return agent::FilePart{.last = true, .content = {}};
+  if (!known) return agent::FilePart{.last = true, .content = {}};
+  const bool is_perf_maps = kind == SymbolFile::Kind::kPerfMaps;
+  if (!session_->status().ok())
+    return is_perf_maps ? SentPerfMaps() : agent::FilePart{.last = true, .content = {}};
   auto part = session_->Fetch(file->file);
   if (!part.ok()) {
     missing_.push_back(fmt::format("{}: {}", file->what, Message(part.status())));
@@ -448,6 +456,17 @@ absl::StatusOr<agent::FilePart> AgentSource::Fetch(SymbolFile::Kind kind) {
     const std::vector<std::byte> chunk = answers.Take();
     part->content.insert(part->content.end(), chunk.begin(), chunk.end());
   }
+  return part;
+}
+
+agent::FilePart AgentSource::SentPerfMaps() {
+  agent::FilePart part;
+  part.kind = FileKind::kPerfMaps;
+  const Bytes text = AsBytes(std::string_view(perf_maps_)).subspan(perf_maps_given_);
+  const Bytes next = text.first(std::min(text.size(), agent::kMaxPayload));
+  part.content.assign(next.begin(), next.end());
+  part.last = next.size() == text.size();
+  perf_maps_given_ += next.size();
   return part;
 }
 

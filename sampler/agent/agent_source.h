@@ -76,7 +76,8 @@ class AgentSource final : public Source {
   absl::Status Stop(recording::SampleWriter& writer) override;
   // Returns the next part of the guest's file, as agent::Session::Fetch does; empty at once: there
   // is no such file, the agent does not know this kind, or it was not asked for. The trace of the
-  // boot ends with the answers about its clock.
+  // boot ends with the answers about its clock. Of an agent that has gone: what JIT compilers had
+  // written before, as far as it was sent.
   absl::StatusOr<agent::FilePart> Fetch(recording::SymbolFile::Kind kind);
   absl::Status Save(const recording::Writer& writer, recording::RecordingInfo& info) override;
   absl::Status Close() override;
@@ -113,6 +114,8 @@ class AgentSource final : public Source {
   // Writes the records of processes, and the samples taken before `until`, in the order of time.
   void Write(Tsc until, recording::SampleWriter& writer);
   [[nodiscard]] std::string Name() const;
+  // Returns the next part of what the guest's JIT compilers wrote while the session lasted.
+  agent::FilePart SentPerfMaps();
 
   std::unique_ptr<agent::Session> session_;
   agent::Host host_;
@@ -126,6 +129,8 @@ class AgentSource final : public Source {
   recording::SampleWriter traces_ = recording::SampleWriter::InMemory();
   std::vector<std::string> notes_;
   std::vector<std::string> missing_;  // files that could not be had, with the reasons
+  std::string perf_maps_;             // what was sent of these meanwhile
+  size_t perf_maps_given_ = 0;        // bytes of it that were fetched
   bool is_stopped_ = false;
   std::chrono::steady_clock::time_point due_;
   TscRange sampled_;

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "absl/functional/function_ref.h"
+#include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "sampler/open_as_user.h"
 #include "sampler/running_processes.h"
@@ -61,6 +62,21 @@ void ForEachLineOf(int file, size_t most, bool& cut,
   }
 }
 
+// Returns the bytes of the file from there on, at most so many; fewer where it ends.
+std::string PieceAt(const File& file, size_t at, size_t most) {
+  std::string piece(most, '\0');
+  size_t got = 0;
+  while (got < most) {
+    const ssize_t n =
+        pread(file.fd(), piece.data() + got, most - got, static_cast<off_t>(at + got));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    got += static_cast<size_t>(n);
+  }
+  piece.resize(got);
+  return piece;
+}
+
 }  // namespace
 
 std::vector<std::byte> ReadVdso() {
@@ -92,6 +108,34 @@ void PerfMapText::Add(const PerfMapText& other) {
   text_.reserve(max_bytes_);
   text_ += other.text_;
   is_cut_ = is_cut_ || other.is_cut_;
+}
+
+std::string ReadGrownPerfMap(const File& map, uint32_t pid, size_t most, PerfMapPlace& place) {
+  constexpr size_t kTail = 256;
+  if (place.read > 0 &&
+      PieceAt(map, place.read - place.tail.size(), place.tail.size()) != place.tail) {
+    place = {};
+  }
+  std::string piece = PieceAt(map, place.read, most);
+  // A line that is being written is read later; one that is longer than `most` is no function.
+  const size_t end = piece.rfind('\n');
+  if (end != std::string::npos) {
+    piece.resize(end + 1);
+  } else if (piece.size() < most) {
+    return "";
+  }
+  place.read += piece.size();
+  place.tail = (place.tail + piece)
+                   .substr(place.tail.size() + piece.size() -
+                           std::min(kTail, place.tail.size() + piece.size()));
+  std::string grown;
+  for (const absl::string_view each : absl::StrSplit(piece, '\n')) {
+    const std::string_view line(each.data(), each.size());
+    if (!symbolizer::ReadPerfMapLine(line)) continue;
+    if (grown.empty()) grown = fmt::format("# {}\n", pid);
+    grown.append(line).push_back('\n');
+  }
+  return grown;
 }
 
 std::string PerfMapText::Take() && {

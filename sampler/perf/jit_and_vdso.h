@@ -38,6 +38,17 @@ class PerfMapText {
   bool is_cut_ = false;
 };
 
+// What was read of a file that grows.
+struct PerfMapPlace {
+  size_t read = 0;   // bytes, up to the end of a line
+  std::string tail;  // the last of these: they change if the file was written anew
+};
+
+// Returns the functions that were added to a process's open map since `place`, as a text of
+// PerfMapText, of at most `most` bytes of the file, and moves `place` behind them; all of them if
+// the file was written anew. O(most).
+std::string ReadGrownPerfMap(const File& map, uint32_t pid, size_t most, PerfMapPlace& place);
+
 // The file of a running process.
 struct PerfMapFile {
   File process;  // its directory in /proc; not open: there is no such process

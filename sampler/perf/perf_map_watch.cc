@@ -25,6 +25,8 @@ constexpr steady_clock::duration kLookInterval = std::chrono::milliseconds(200);
 constexpr int kRestAfterLook = 100;
 // The same of ReadNew: what it returns is also written to the disk.
 constexpr int kRestAfterRead = 1000;
+constexpr steady_clock::duration kGrownInterval = std::chrono::seconds(1);
+constexpr size_t kMostGrown = size_t{512} << 10;  // bytes of a file that ReadGrown reads
 // Limits of the time in which Java virtual machines are asked, in a look and at the end.
 constexpr steady_clock::duration kLongestAsking = std::chrono::seconds(1);
 constexpr steady_clock::duration kLongestLastAsking = std::chrono::seconds(2);
@@ -117,7 +119,7 @@ void PerfMapWatch::Run() {
 void PerfMapWatch::LookWithLock() {
   TakeAdded();
   if (java_vms_) java_vms_->AskDue(steady_clock::now() + kLongestAsking);
-  std::erase_if(open_, [this](const OpenMap& open) { return KeepIfOver(open); });
+  std::erase_if(open_, [this](OpenMap& open) { return KeepIfOver(open); });
   absl::erase_if(waiting_, [this](uint32_t pid) { return OpenIfThere(pid); });
 }
 
@@ -131,10 +133,13 @@ void PerfMapWatch::TakeAdded() {
   added_.clear();
 }
 
-bool PerfMapWatch::KeepIfOver(const OpenMap& open) {
+bool PerfMapWatch::KeepIfOver(OpenMap& open) {
   const bool is_running = IsRunning(open.file.process);
   if (is_running && HasName(open.file.map)) return false;
   kept_.Add(open.file.map, open.pid);
+  if (gives_grown_ && ended_grown_.size() < kMostGrown) {
+    ended_grown_ += ReadGrownPerfMap(open.file.map, open.pid, kMostGrown, open.given);
+  }
   if (is_running) {
     waiting_.insert(open.pid);  // it may make another one
   } else {
@@ -148,7 +153,7 @@ bool PerfMapWatch::OpenIfThere(uint32_t pid) {
   PerfMapFile file = OpenPerfMap(proc_ + "/" + std::to_string(pid), pid);
   if (!file.process.is_open()) return true;
   if (!file.map.is_open()) return false;
-  open_.push_back({pid, std::move(file)});
+  open_.push_back({pid, std::move(file), {}});
   return true;
 }
 
@@ -163,6 +168,21 @@ std::optional<std::string> PerfMapWatch::ReadNew() {
   const steady_clock::time_point end = steady_clock::now();
   next_read_ = end + (end - begin) * kRestAfterRead;
   return std::move(text).Take();
+}
+
+std::optional<std::string> PerfMapWatch::ReadGrown() {
+  const steady_clock::time_point begin = steady_clock::now();
+  const std::unique_lock lock(looking_, std::try_to_lock);
+  if (!lock.owns_lock() || begin < next_grown_) return std::nullopt;
+  gives_grown_ = true;
+  std::string text = std::exchange(ended_grown_, {});
+  for (OpenMap& open : open_) {
+    if (text.size() >= kMostGrown) break;
+    text += ReadGrownPerfMap(open.file.map, open.pid, kMostGrown, open.given);
+  }
+  const steady_clock::time_point end = steady_clock::now();
+  next_grown_ = std::max(begin + kGrownInterval, end + (end - begin) * kRestAfterRead);
+  return text.empty() ? std::nullopt : std::optional(std::move(text));
 }
 
 size_t PerfMapWatch::Version() const {

@@ -53,6 +53,10 @@ class PerfMapWatch {
   // a text of PerfMapText. Reads files that are open already, for a thousandth of the time at most,
   // and never waits for a look.
   std::optional<std::string> ReadNew();
+  // Returns the functions that came since the last call, a text of PerfMapText of a megabyte at
+  // most; nothing if there are none. Reads as ReadNew does. From the first call on, it also has
+  // those of processes that ended meanwhile.
+  std::optional<std::string> ReadGrown();
   // Returns the functions that were kept, those of all running processes, and those in `tmp` of
   // processes that have ended, if the file's owner could read them: a text of PerfMapText.
   std::string Read();
@@ -61,12 +65,13 @@ class PerfMapWatch {
   struct OpenMap {
     uint32_t pid = 0;
     PerfMapFile file;
+    PerfMapPlace given;  // what ReadGrown returned of it
   };
 
   void Run();
   void TakeAdded();
   // Keeps the functions of open files that will not be there later. Returns whether this is one.
-  bool KeepIfOver(const OpenMap& open);
+  bool KeepIfOver(OpenMap& open);
   // Opens the process's file. Returns whether there is nothing to wait for any more.
   bool OpenIfThere(uint32_t pid);
   void LookWithLock();
@@ -90,6 +95,9 @@ class PerfMapWatch {
   std::optional<JavaVms> java_vms_;
   size_t version_ = 0;                               // what ReadNew returned
   std::chrono::steady_clock::time_point next_read_;  // time from which on ReadNew reads again
+  bool gives_grown_ = false;                         // ReadGrown is called
+  std::string ended_grown_;  // what ReadGrown will return of processes that ended
+  std::chrono::steady_clock::time_point next_grown_;
 
   std::mutex mutex_;  // guards all members below; never held for long
   std::condition_variable wake_;

@@ -745,6 +745,10 @@ absl::Status PerfSource::Collect(recording::SampleWriter& writer) {
   WriteUntil(clock_.PairedUntil(), writer);
   if (request_.jitter && steady_clock::now() >= next_randomization_) RandomizePeriods();
   if (steady_clock::now() >= next_cpu_poll_) PollCpus();
+  if (request_.sends_perf_maps) {
+    const std::optional<std::string> grown = perf_maps_->ReadGrown();
+    if (grown) writer.AppendPerfMaps(request_.domain, *grown);
+  }
   drain_timer_.Drained(begin, steady_clock::now(), fill);
   return absl::OkStatus();
 }

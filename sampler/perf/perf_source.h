@@ -67,6 +67,7 @@ struct PerfRequest {
   size_t ring_pages = 0;
   // With stacks: limit of the pages of all CPUs, beyond 64 for each.
   size_t most_ring_pages = 65536;
+  bool sends_perf_maps = false;  // whether what JIT compilers write is among the samples, too
   BehalfOf behalf_of{};
   std::vector<std::string> vpmu_problems{};  // what keeps Xen's vPMU from sampling what it should
 };

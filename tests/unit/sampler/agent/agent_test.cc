@@ -713,6 +713,42 @@ TEST_F(AgentTest, DoesNotWaitForDestroyedDomain) {
   *over = true;
 }
 
+// A guest is destroyed: what its compilers wrote before that is there.
+TEST_F(AgentTest, KeepsFunctionsOfDestroyedDomain) {
+  request_.limits.answer = std::chrono::minutes(1);
+  // The guest's thread outlives this function.
+  const auto is_sent = std::make_shared<std::atomic<bool>>(false);
+  const auto over = std::make_shared<std::atomic<bool>>(false);
+  const auto opened = Open(Stranger([is_sent, over](agent::Link& link) {
+    auto chunks = recording::SampleWriter::InMemory();
+    chunks.AppendPerfMaps(kDom0, "# 12\n1000 20 run\n");
+    chunks.AppendPerfMaps(kDom0, "# 12\n2000 20 later\n");
+    link.Queue(agent::Samples{chunks.Take()});
+    while (!*over) {
+      link.Await(steady_clock::now() + milliseconds(10)).IgnoreError();
+      *is_sent = link.Queued() == 0;
+    }
+  }));
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  auto writer = recording::SampleWriter::InMemory();
+  ASSERT_TRUE((*opened)->NumberEvents(0).ok());
+  EXPECT_TRUE((*opened)->Start().ok());
+  while (!*is_sent) std::this_thread::sleep_for(milliseconds(1));
+  EXPECT_TRUE((*opened)->Collect(writer).ok());
+  (*opened)->OnDomainDestroyed(DomainId{3});
+  EXPECT_TRUE((*opened)->Stop(writer).ok());
+  const auto to = recording::Writer::Create(path_ + "/r.xeno");
+  ASSERT_TRUE(to.ok()) << to.status();
+  recording::RecordingInfo info;
+  EXPECT_TRUE((*opened)->Save(*to, info).ok());
+  ASSERT_THAT(info.symbols, SizeIs(1));
+  EXPECT_EQ(info.symbols[0].path, "guests/3/perf-maps");
+  std::ifstream file(path_ + "/r.xeno/guests/3/perf-maps");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}),
+            "# 12\n1000 20 run\n# 12\n2000 20 later\n");
+  *over = true;
+}
+
 // A source whose kernel always has more events of threads, as that of a guest that only switches.
 class EndlessEvents final : public FakeSource {
  public:

@@ -302,6 +302,31 @@ TEST_F(PerfMapWatchTest, ReadsNewWhileProcessesRun) {
   EXPECT_EQ(grown, "# 12\n1000 20 run\n2000 20 later\n");
 }
 
+TEST_F(PerfMapWatchTest, GivesWhatCameSinceTheLastTime) {
+  const auto next = [this] {  // it gives no more than once a second
+    std::optional<std::string> grown;
+    while (!grown) {
+      grown = watch_.ReadGrown();
+      usleep(1000);
+    }
+    return *grown;
+  };
+  EXPECT_EQ(watch_.ReadGrown(), std::nullopt);
+  const fs::path path = OfProcess(12);
+  Write(path, "1000 20 run\n2000 20 half");
+  watch_.Add(12);
+  watch_.Look();
+  EXPECT_EQ(next(), "# 12\n1000 20 run\n");
+  Append(path, " a line\nnonsense\n");
+  EXPECT_EQ(next(), "# 12\n2000 20 half a line\n");
+  Write(path, "1000 20 anew\n2000 20 as a JVM writes its file\n3000 20 run\n");
+  EXPECT_EQ(next(), "# 12\n1000 20 anew\n2000 20 as a JVM writes its file\n3000 20 run\n");
+  Append(path, "4000 20 last\n");
+  End(12);
+  watch_.Look();
+  EXPECT_EQ(next(), "# 12\n4000 20 last\n");
+}
+
 TEST_F(PerfMapWatchTest, LooksOnThreadOfItsOwn) {
   const fs::path path = OfProcess(12);
   Write(path, "1000 20 run\n");
