@@ -195,7 +195,14 @@ void JavaVms::AskDue(Instant until) {
 }
 
 void JavaVms::AskAll(Instant until) {
-  for (auto& [pid, schedule] : processes_) Ask(pid, schedule, until);
+  std::vector<std::pair<uint32_t, Schedule*>> order;
+  for (auto& [pid, schedule] : processes_) order.emplace_back(pid, &schedule);
+  std::partition(order.begin(), order.end(),
+                 [](const auto& each) { return !absl::IsDeadlineExceeded(each.second->asked); });
+  for (const auto& [pid, schedule] : order) {
+    if (steady_clock::now() >= until) return;
+    Ask(pid, *schedule, until);
+  }
 }
 
 // Other processes than machines have nothing to say, and may become one.

@@ -39,7 +39,7 @@ class JavaVms {
   void Add(uint32_t pid);
   // Asks those whose time has come; at `until` the others have to wait.
   void AskDue(Instant until);
-  // Asks all of them once more.
+  // Asks all of them once more, those last that did not answer; not those left at `until`.
   void AskAll(Instant until);
   // Returns which machines never wrote their functions, and why.
   [[nodiscard]] std::vector<std::string> Notes() const;

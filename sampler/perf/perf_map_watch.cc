@@ -69,6 +69,13 @@ void PerfMapWatch::AskJavaVms() {
   if (!java_vms_) java_vms_.emplace(proc_);
 }
 
+void PerfMapWatch::AskDueJavaVms() {
+  const std::lock_guard lock(looking_);
+  if (!java_vms_) return;
+  TakeAdded();
+  java_vms_->AskDue(steady_clock::now() + kLongestAsking);
+}
+
 void PerfMapWatch::AskJavaVmsAgain() {
   const std::lock_guard lock(looking_);
   if (!java_vms_) return;
@@ -108,6 +115,7 @@ void PerfMapWatch::Run() {
   std::unique_lock lock(mutex_);
   while (!is_over_) {
     lock.unlock();
+    AskDueJavaVms();
     const steady_clock::time_point begin = steady_clock::now();
     Look();
     const steady_clock::duration rest = (steady_clock::now() - begin) * kRestAfterLook;
@@ -118,7 +126,6 @@ void PerfMapWatch::Run() {
 
 void PerfMapWatch::LookWithLock() {
   TakeAdded();
-  if (java_vms_) java_vms_->AskDue(steady_clock::now() + kLongestAsking);
   std::erase_if(open_, [this](OpenMap& open) { return KeepIfOver(open); });
   absl::erase_if(waiting_, [this](uint32_t pid) { return OpenIfThere(pid); });
 }

@@ -69,6 +69,7 @@ class PerfMapWatch {
   };
 
   void Run();
+  void AskDueJavaVms();
   void TakeAdded();
   // Keeps the functions of open files that will not be there later. Returns whether this is one.
   bool KeepIfOver(OpenMap& open);
