@@ -290,7 +290,8 @@ def threads(lab):
     unknown = sum(row["samples"] for name, row in of_dom0.items() if name == "-")
     lab.check(every > 500 and unknown <= 0.01 * every, f"{unknown} of {every} samples of dom0 have no thread")
     # The recorder's first thread works before samples are taken, and after.
-    recorder = max(rows, key=lambda row: row["guest_s"] if row["tid"] == row["pid"] else 0)["process"]
+    first = [row for row in rows if row["pid"] is not None and row["tid"] == row["pid"]]
+    recorder = max(first, key=lambda row: row["guest_s"])["process"]
     others = [row for row in rows if row["tid"] != row["pid"] or row["process"] != recorder]
     most = sorted(others, key=lambda row: -row["guest_s"])[:6]
     cycles = {}
