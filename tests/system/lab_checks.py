@@ -1339,7 +1339,7 @@ def hostile(lab):
         check_balanced_stream(lab, stream, f"{which}: web")
         lab.check(lab.path(which).joinpath(f"samples/agent-{evil['id']}.samples").exists(),
                   f"{which}: evil has a file of its own")
-        lab.check_accounting(lab.report("--event", "cpu-clock", which=which), which)
+        lab.check_accounting(lab.report("--event", f"cpu-clock@agent-{web['id']}", which=which), which)
     lab.check("evil: its agent was late" in lab.text("drip.log"), "drip: record says that evil was late")
     lab.check("evil: its kernel's symbols: it did not send its file within 30 s" in lab.text("drip.log"),
               "drip: record says that evil did not send a file in time")
