@@ -16,17 +16,9 @@ namespace {
 
 using recording::SymbolFile;
 
-const SymbolFile* FindFile(const recording::Recording& recording, SymbolFile::Kind kind,
-                           DomainId domain) {
-  for (const SymbolFile& file : recording.info().symbols) {
-    if (file.kind == kind && file.domain == domain) return &file;
-  }
-  return nullptr;
-}
-
 absl::StatusOr<std::vector<Initcall>> ReadInitcallsOf(const recording::Recording& recording,
                                                       DomainId domain) {
-  const SymbolFile* const file = FindFile(recording, SymbolFile::Kind::kKallsyms, domain);
+  const SymbolFile* const file = recording.info().Symbols(SymbolFile::Kind::kKallsyms, domain);
   if (file == nullptr) return std::vector<Initcall>();
   XENOSCOPE_ASSIGN_OR_RETURN(const recording::PlainFile plain, recording.OpenSymbols(*file));
   XENOSCOPE_ASSIGN_OR_RETURN(const MappedFile kallsyms, MappedFile::Open(plain.path()));
@@ -66,7 +58,7 @@ std::string BootKernelOptions(const std::vector<std::string>& functions) {
 absl::StatusOr<BootTrace> BootTrace::Open(const recording::Recording& recording, DomainId domain,
                                           const trace::TraceFile& xen) {
   const std::string name = DomainLabel(domain, recording.info().NameOf(domain));
-  const SymbolFile* const found = FindFile(recording, SymbolFile::Kind::kBootTrace, domain);
+  const SymbolFile* const found = recording.info().Symbols(SymbolFile::Kind::kBootTrace, domain);
   if (found == nullptr) {
     return NotFoundError(
         "{} has no trace of {}'s boot: record with --boot {}, a kernel with the options of "

@@ -42,23 +42,22 @@ bool IsWord(std::string_view name) {
 }
 
 // Returns the functions of the domain's kernel, with the names that reports have for them, as lines
-// of /proc/kallsyms; none if the recording has none.
+// of /proc/kallsyms. Errors: the recording has none that can be read.
 absl::StatusOr<std::string> KallsymsOf(const recording::Recording& recording, DomainId domain) {
+  using recording::SymbolFile;
+  const SymbolFile* const file = recording.info().Symbols(SymbolFile::Kind::kKallsyms, domain);
+  if (file == nullptr) return NotFoundError("the recording has no symbols of its kernel");
+  XENOSCOPE_ASSIGN_OR_RETURN(const recording::PlainFile plain, recording.OpenSymbols(*file));
+  XENOSCOPE_ASSIGN_OR_RETURN(const MappedFile text, MappedFile::Open(plain.path()));
+  XENOSCOPE_ASSIGN_OR_RETURN(const auto table, symbolizer::ReadKallsyms(AsText(text.bytes())));
+  XENOSCOPE_ASSIGN_OR_RETURN(const auto index, symbolizer::SymbolIndex::Build(table));
   std::string lines;
-  for (const recording::SymbolFile& file : recording.info().symbols) {
-    if (file.kind != recording::SymbolFile::Kind::kKallsyms || file.domain != domain) continue;
-    XENOSCOPE_ASSIGN_OR_RETURN(const recording::PlainFile plain, recording.OpenSymbols(file));
-    XENOSCOPE_ASSIGN_OR_RETURN(const MappedFile text, MappedFile::Open(plain.path()));
-    const auto table = symbolizer::ReadKallsyms(AsText(text.bytes()));
-    if (!table.ok()) continue;  // addresses are hidden, for example
-    XENOSCOPE_ASSIGN_OR_RETURN(const auto index, symbolizer::SymbolIndex::Build(*table));
-    for (uint32_t i = 0; i < index.size(); ++i) {
-      const std::string& image = index.Image(i);
-      if (!IsWord(index.Name(i)) || !IsWord(image)) continue;
-      lines += fmt::format("{:016x} t {}", index.Start(i), index.Name(i));
-      if (image != symbolizer::kKernelImage) lines += fmt::format("\t{}", image);
-      lines += '\n';
-    }
+  for (uint32_t i = 0; i < index.size(); ++i) {
+    const std::string& image = index.Image(i);
+    if (!IsWord(index.Name(i)) || !IsWord(image)) continue;
+    lines += fmt::format("{:016x} t {}", index.Start(i), index.Name(i));
+    if (image != symbolizer::kKernelImage) lines += fmt::format("\t{}", image);
+    lines += '\n';
   }
   return lines;
 }
@@ -87,11 +86,15 @@ absl::Status ExportTraceDat(const std::string& directory, const recording::Recor
     std::string path = fmt::format("{}/{}", directory, FileOf(domain, info.NameOf(domain)));
     if (std::filesystem::exists(path, error))
       path = fmt::format("{}/d{}.dat", directory, domain.value);
-    XENOSCOPE_ASSIGN_OR_RETURN(const std::string kallsyms, KallsymsOf(recording, domain));
+    const absl::StatusOr<std::string> kallsyms = KallsymsOf(recording, domain);
+    if (!kallsyms.ok()) {
+      fmt::print(stderr, "xenoscope: {}: functions of the kernel have no names: {}\n", path,
+                 Message(kallsyms.status()));
+    }
     XENOSCOPE_ASSIGN_OR_RETURN(
         const uint64_t left_out,
         report::WriteKernelTraceDat(path, kernels.traces[i], kernels.clocks[i].Events(), domains[i],
-                                    kallsyms, options));
+                                    kallsyms.ok() ? *kallsyms : "", options));
     if (left_out > 0) {
       fmt::print(stderr, "xenoscope: {}: {} events that are longer than a page are left out\n",
                  path, left_out);

@@ -9,6 +9,13 @@ const DomainInfo* RecordingInfo::Domain(DomainId id) const {
   return found == domains.end() ? nullptr : &*found;
 }
 
+const SymbolFile* RecordingInfo::Symbols(SymbolFile::Kind kind, DomainId domain) const {
+  const auto found = std::ranges::find_if(symbols, [kind, domain](const SymbolFile& file) {
+    return file.kind == kind && file.domain == domain;
+  });
+  return found == symbols.end() ? nullptr : &*found;
+}
+
 std::string RecordingInfo::NameOf(DomainId id) const {
   const DomainInfo* const domain = Domain(id);
   return domain == nullptr ? std::string() : domain->name;

@@ -308,6 +308,8 @@ struct RecordingInfo {
 
   // Returns the domain, or nullptr.
   [[nodiscard]] const DomainInfo* Domain(DomainId id) const;
+  // Returns the first file of this kind for the domain, or nullptr.
+  [[nodiscard]] const SymbolFile* Symbols(SymbolFile::Kind kind, DomainId domain) const;
   // Returns the domain's name; empty when it has none or is not known.
   [[nodiscard]] std::string NameOf(DomainId id) const;
 };

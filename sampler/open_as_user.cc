@@ -16,7 +16,6 @@
 #include <thread>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
@@ -27,28 +26,31 @@ namespace {
 
 constexpr gid_t kNoGroup = 65534;
 
-// Returns the number that four fields agree on: "Uid:\t1000\t1000\t1000\t1000".
-std::optional<uint32_t> AgreedId(absl::string_view line) {
-  const std::vector<absl::string_view> fields = absl::StrSplit(line, '\t');
-  constexpr size_t kFields = 5;
+// Returns the number that the four of a line agree on: "Uid:\t1000\t1000\t1000\t1000".
+std::optional<uint32_t> AgreedId(std::string_view status, std::string_view key) {
+  const std::string_view line = FieldOf(status, key).value_or("");
+  const std::vector<absl::string_view> fields =
+      absl::StrSplit(absl::string_view(line.data(), line.size()), '\t');
+  constexpr size_t kFields = 4;
   uint32_t id = 0;
-  if (fields.size() != kFields || !absl::SimpleAtoi(fields[1], &id)) return std::nullopt;
-  const bool agreed =
-      std::all_of(fields.begin() + 2, fields.end(),
-                  [&fields](absl::string_view field) { return field == fields[1]; });
+  if (fields.size() != kFields || !absl::SimpleAtoi(fields[0], &id)) return std::nullopt;
+  const bool agreed = std::all_of(fields.begin(), fields.end(), [&fields](absl::string_view field) {
+    return field == fields[0];
+  });
   return agreed ? std::optional(id) : std::nullopt;
 }
 
 // Returns the mount of an open file (proc_pid_fdinfo(5)), without a call to the file system, which
 // may be a user's own and never answer.
 std::optional<int> MountOf(int file) {
-  const auto info = ReadSmallFile(fmt::format("/proc/self/fdinfo/{}", file));
-  if (!info) return std::nullopt;
-  for (const absl::string_view line : absl::StrSplit(*info, '\n')) {
-    int mount = 0;
-    if (absl::StartsWith(line, "mnt_id:") && absl::SimpleAtoi(line.substr(7), &mount)) return mount;
+  const std::string info =
+      ReadSmallFile(fmt::format("/proc/self/fdinfo/{}", file)).value_or(std::string());
+  const std::string_view number = FieldOf(info, "mnt_id:").value_or("");
+  int mount = 0;
+  if (!absl::SimpleAtoi(absl::string_view(number.data(), number.size()), &mount)) {
+    return std::nullopt;
   }
-  return std::nullopt;
+  return mount;
 }
 
 bool OnSameMount(int a, int b) {
@@ -76,13 +78,8 @@ bool HasRootsMounts(const std::string& process) {
 }  // namespace
 
 std::optional<UserIds> ParseUserIds(std::string_view status) {
-  std::optional<uint32_t> user;
-  std::optional<uint32_t> group;
-  for (const absl::string_view line :
-       absl::StrSplit(absl::string_view(status.data(), status.size()), '\n')) {
-    if (absl::StartsWith(line, "Uid:\t")) user = AgreedId(line);
-    if (absl::StartsWith(line, "Gid:\t")) group = AgreedId(line);
-  }
+  const std::optional<uint32_t> user = AgreedId(status, "Uid:\t");
+  const std::optional<uint32_t> group = AgreedId(status, "Gid:\t");
   if (!user || !group) return std::nullopt;
   return UserIds{*user, *group};
 }

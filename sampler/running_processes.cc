@@ -10,9 +10,7 @@
 #include <sstream>
 #include <system_error>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_split.h"
 #include "sampler/small_file.h"
 
 namespace xenoscope::sampler {
@@ -98,15 +96,10 @@ uint32_t NumberInNamespace(const std::string& process, uint32_t pid) {
   const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/ns/pid", error);
   const std::filesystem::path its = std::filesystem::read_symlink(process + "/ns/pid", error);
   if (error || own == its) return pid;
-  const auto status = ReadSmallFile(process + "/status");
-  if (!status) return pid;
-  for (const absl::string_view line : absl::StrSplit(*status, '\n')) {
-    if (!absl::StartsWith(line, "NSpid:")) continue;
-    const std::vector<absl::string_view> numbers = absl::StrSplit(line, '\t');
-    uint32_t inner = 0;
-    if (absl::SimpleAtoi(numbers.back(), &inner)) return inner;
-  }
-  return pid;
+  const std::string status = ReadSmallFile(process + "/status").value_or(std::string());
+  std::string_view inner = FieldOf(status, "NSpid:").value_or("");
+  inner.remove_prefix(inner.rfind('\t') + 1);
+  return static_cast<uint32_t>(Number(inner, 10).value_or(pid));
 }
 
 std::string CgroupOf(std::string_view text) {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 
@@ -19,6 +20,16 @@ std::optional<std::string> ReadSmallFile(const std::string& path) {
   text.resize(static_cast<size_t>(file.gcount()));
   text.erase(text.find_last_not_of(" \t\n\r\f\v") + 1);
   return text;
+}
+
+std::optional<std::string_view> FieldOf(std::string_view text, std::string_view key) {
+  std::optional<std::string_view> field;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    if (line.starts_with(key)) field = line.substr(key.size());
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  }
+  return field;
 }
 
 absl::Status WriteSmallFile(const std::string& path, std::string_view text, mode_t mode) {

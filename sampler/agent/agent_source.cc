@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "recording/writer.h"
-#include "sampler/perf/jit_and_vdso.h"
 
 namespace xenoscope::sampler {
 namespace {
@@ -200,10 +199,7 @@ recording::SourceInfo AgentSourceInfo(DomainId domain) {
 absl::Status SaveAgentFiles(const recording::DomainInfo& domain, const FetchPart& fetch,
                             const recording::Writer& writer, recording::RecordingInfo& info) {
   for (const GuestFile& file : kFiles) {
-    const bool given = std::ranges::any_of(info.symbols, [&](const SymbolFile& symbols) {
-      return symbols.domain == domain.id && symbols.kind == file.kind;
-    });
-    if (given) continue;  // the user's own file has priority
+    if (info.Symbols(file.kind, domain.id) != nullptr) continue;  // the user's own has priority
     absl::StatusOr<agent::FilePart> part = fetch(file.kind);
     if (!part.ok() || part->content.empty()) continue;
     const auto next = [&, first = true]() mutable -> absl::StatusOr<Bytes> {
@@ -331,10 +327,7 @@ absl::Status AgentSource::Start() {
            [this](const recording::ClockAnswer& answer) {
              traces_.AppendClockAnswers(domain().id, {&answer, 1});
            },
-       .perf_maps =
-           [this](std::string_view text) {
-             if (text.size() <= kMaxPerfMapBytes - perf_maps_.size()) perf_maps_ += text;
-           }});
+       .perf_maps = [this](std::string_view text) { perf_maps_.Add(text); }});
   due_ = host_.now();
   return absl::OkStatus();
 }
@@ -460,14 +453,9 @@ absl::StatusOr<agent::FilePart> AgentSource::Fetch(SymbolFile::Kind kind) {
 }
 
 agent::FilePart AgentSource::SentPerfMaps() {
-  agent::FilePart part;
-  part.kind = FileKind::kPerfMaps;
-  const Bytes text = AsBytes(std::string_view(perf_maps_)).subspan(perf_maps_given_);
-  const Bytes next = text.first(std::min(text.size(), agent::kMaxPayload));
-  part.content.assign(next.begin(), next.end());
-  part.last = next.size() == text.size();
-  perf_maps_given_ += next.size();
-  return part;
+  const std::string text = std::exchange(perf_maps_, PerfMapText(kMaxPerfMapBytes)).Take();
+  const Bytes bytes = AsBytes(std::string_view(text));
+  return {.kind = FileKind::kPerfMaps, .last = true, .content = {bytes.begin(), bytes.end()}};
 }
 
 absl::Status AgentSource::Save(const recording::Writer& writer, recording::RecordingInfo& info) {

@@ -17,6 +17,7 @@
 #include "sampler/agent/agent_messages.h"
 #include "sampler/agent/agent_session.h"
 #include "sampler/agent/channel.h"
+#include "sampler/perf/jit_and_vdso.h"
 #include "sampler/source.h"
 #include "sampler/stacked_chunk.h"
 
@@ -114,7 +115,7 @@ class AgentSource final : public Source {
   // Writes the records of processes, and the samples taken before `until`, in the order of time.
   void Write(Tsc until, recording::SampleWriter& writer);
   [[nodiscard]] std::string Name() const;
-  // Returns the next part of what the guest's JIT compilers wrote while the session lasted.
+  // Returns what the guest's JIT compilers wrote while the session lasted, all of it at once.
   agent::FilePart SentPerfMaps();
 
   std::unique_ptr<agent::Session> session_;
@@ -129,8 +130,8 @@ class AgentSource final : public Source {
   recording::SampleWriter traces_ = recording::SampleWriter::InMemory();
   std::vector<std::string> notes_;
   std::vector<std::string> missing_;  // files that could not be had, with the reasons
-  std::string perf_maps_;             // what was sent of these meanwhile
-  size_t perf_maps_given_ = 0;        // bytes of it that were fetched
+  // What the guest's JIT compilers wrote, as far as it was sent meanwhile.
+  PerfMapText perf_maps_{kMaxPerfMapBytes};
   bool is_stopped_ = false;
   std::chrono::steady_clock::time_point due_;
   TscRange sampled_;

@@ -17,10 +17,8 @@
 #include <optional>
 #include <string_view>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_split.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "sampler/open_as_user.h"
@@ -33,7 +31,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr milliseconds kLookInterval(20);
+constexpr milliseconds kSocketInterval(20);
 constexpr std::chrono::seconds kLongestInterval(60);
 constexpr std::chrono::seconds kLongestAnswer(1);
 // Limit, as any user can start processes.
@@ -47,15 +45,10 @@ constexpr size_t kMostMessage = 100;
 
 // Returns whether the text of /proc/PID/status says that the process catches SIGQUIT.
 bool CatchesQuit(std::string_view status) {
-  constexpr std::string_view kField = "SigCgt:\t";
-  for (const absl::string_view line :
-       absl::StrSplit(absl::string_view(status.data(), status.size()), '\n')) {
-    uint64_t caught = 0;
-    if (!absl::StartsWith(line, {kField.data(), kField.size()})) continue;
-    return absl::SimpleHexAtoi(line.substr(kField.size()), &caught) &&
-           (caught >> (SIGQUIT - 1) & 1) != 0;
-  }
-  return false;
+  const std::string_view signals = FieldOf(status, "SigCgt:\t").value_or("");
+  uint64_t caught = 0;
+  return absl::SimpleHexAtoi(absl::string_view(signals.data(), signals.size()), &caught) &&
+         (caught >> (SIGQUIT - 1) & 1) != 0;
 }
 
 bool HasHotSpot(const std::string& process) {
@@ -87,7 +80,7 @@ absl::Status OpenSocket(int tmp, const AttachNames& names, int machine,
   }
   while (opened.ok() && !HasSocket(tmp, names.socket)) {
     if (steady_clock::now() >= until) opened = absl::DeadlineExceededError("it does not answer");
-    poll(nullptr, 0, static_cast<int>(kLookInterval.count()));
+    poll(nullptr, 0, static_cast<int>(kSocketInterval.count()));
   }
   unlinkat(tmp, names.trigger.c_str(), 0);
   return opened;
@@ -152,19 +145,19 @@ absl::Status Ask(int tmp, const AttachNames& names, int machine, steady_clock::t
 
 }  // namespace
 
-bool IsJavaVm(const std::string& process) {
-  return CatchesQuit(ReadSmallFile(process + "/status").value_or("")) && HasHotSpot(process);
-}
-
-absl::Status AskForPerfMap(const std::string& process, uint32_t pid,
-                           steady_clock::time_point until) {
+absl::StatusOr<bool> AskForPerfMap(const std::string& process, uint32_t pid,
+                                   steady_clock::time_point until) {
   // It is of this process even when that ends and another one gets its number.
   const File machine(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  if (!machine.is_open() && errno != ESRCH) {
+    return ErrnoError(errno, "this Linux is older than 5.3, or does not let it be opened");
+  }
   const File directory(open(process.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!machine.is_open() || !directory.is_open()) return NotFoundError("it has gone");
   const std::string opened = fmt::format("/proc/self/fd/{}", directory.fd());
-  if (!IsJavaVm(opened)) return NotFoundError("it is no Java virtual machine that can be asked");
-  const auto ids = ParseUserIds(ReadSmallFile(opened + "/status").value_or(""));
+  const std::string status = ReadSmallFile(opened + "/status").value_or(std::string());
+  if (!CatchesQuit(status) || !HasHotSpot(opened)) return false;
+  const auto ids = ParseUserIds(status);
   const File tmp = ids ? OpenProcessTmp(opened) : File();
   if (!tmp.is_open()) return PermissionError("its user or its /tmp is not known");
   const uint32_t own = NumberInNamespace(opened, pid);
@@ -173,7 +166,8 @@ absl::Status AskForPerfMap(const std::string& process, uint32_t pid,
   WithRightsOf(*ids, [&] {
     if (syscall(SYS_geteuid) == ids->user) asked = Ask(tmp.fd(), names, machine.fd(), until);
   });
-  return asked;
+  XENOSCOPE_RETURN_IF_ERROR(asked);
+  return true;
 }
 
 void JavaVms::Add(uint32_t pid) {
@@ -205,17 +199,16 @@ void JavaVms::AskAll(Instant until) {
   }
 }
 
-// Other processes than machines have nothing to say, and may become one.
+// Other processes than machines have nothing to say, and may become one. One that has gone without
+// an answer keeps the reason.
 void JavaVms::Ask(uint32_t pid, Schedule& schedule, Instant until) {
-  const std::string process = fmt::format("{}/{}", proc_, pid);
-  if (access(process.c_str(), F_OK) != 0) {
-    if (schedule.asked.ok()) schedule.asked = NotFoundError("it has gone");
-    return;
-  }
-  if (absl::IsUnimplemented(schedule.asked) || !IsJavaVm(process)) return;
-  schedule.asked =
-      AskForPerfMap(process, pid, std::min(until, steady_clock::now() + kLongestAnswer));
-  schedule.has_answered = schedule.has_answered || schedule.asked.ok();
+  if (absl::IsUnimplemented(schedule.asked)) return;
+  const Instant end = std::min(until, steady_clock::now() + kLongestAnswer);
+  const absl::StatusOr<bool> asked = AskForPerfMap(fmt::format("{}/{}", proc_, pid), pid, end);
+  if (absl::IsNotFound(asked.status()) && !schedule.asked.ok()) return;
+  if (asked.ok() && !*asked) return;
+  schedule.asked = asked.status();
+  schedule.has_answered = schedule.has_answered || asked.ok();
 }
 
 std::vector<std::string> JavaVms::Notes() const {

@@ -15,18 +15,17 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace xenoscope::sampler {
 
-// Returns whether the process runs HotSpot and catches SIGQUIT, which would end others. `process`
-// is its directory in /proc.
-bool IsJavaVm(const std::string& process);
-
-// Asks that process for its file, and returns when it is written, at the latest at `until`. Errors:
-// the process is not IsJavaVm() or has gone; it does not answer in time; it refuses, as machines
-// before Java 17 do.
-absl::Status AskForPerfMap(const std::string& process, uint32_t pid,
-                           std::chrono::steady_clock::time_point until);
+// Asks a process for its file, and returns when it is written, at the latest at `until`: true.
+// False: it does not run HotSpot, or does not catch SIGQUIT, which would end it. `process` is its
+// directory in /proc. Errors: it has gone (NotFound); it does not answer in time
+// (DeadlineExceeded); it refuses, as machines before Java 17 do (Unimplemented); its user's rights
+// cannot be taken.
+absl::StatusOr<bool> AskForPerfMap(const std::string& process, uint32_t pid,
+                                   std::chrono::steady_clock::time_point until);
 
 // The Java virtual machines among the processes that were added. Each is asked a second after that,
 // and then again and again, after twice as long each time, up to a minute: it may end unseen.

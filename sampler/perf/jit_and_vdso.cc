@@ -77,6 +77,24 @@ std::string PieceAt(const File& file, size_t at, size_t most) {
   return piece;
 }
 
+// Adds a process's functions to a text.
+class FunctionsOf {
+ public:
+  FunctionsOf(uint32_t pid, std::string& to) : pid_(pid), to_(to) {}
+
+  // Adds the line, if it is a function; before the first one it adds whose they are.
+  void Add(std::string_view line) {
+    if (!symbolizer::ReadPerfMapLine(line)) return;
+    if (!std::exchange(has_begun_, true)) to_ += fmt::format("# {}\n", pid_);
+    to_.append(line).push_back('\n');
+  }
+
+ private:
+  uint32_t pid_;
+  std::string& to_;
+  bool has_begun_ = false;
+};
+
 }  // namespace
 
 std::vector<std::byte> ReadVdso() {
@@ -96,12 +114,16 @@ void PerfMapText::Add(const File& map, uint32_t pid) {
   if (!map.is_open()) return;
   text_.reserve(max_bytes_);  // so that it is never copied; unused memory costs nothing
   const size_t left = max_bytes_ - std::min(max_bytes_, text_.size());
-  bool has_begun = false;
-  ForEachLineOf(map.fd(), left, is_cut_, [&](std::string_view line) {
-    if (!symbolizer::ReadPerfMapLine(line)) return;
-    if (!std::exchange(has_begun, true)) text_ += fmt::format("# {}\n", pid);
-    text_.append(line).push_back('\n');
-  });
+  FunctionsOf functions(pid, text_);
+  ForEachLineOf(map.fd(), left, is_cut_, [&](std::string_view line) { functions.Add(line); });
+}
+
+void PerfMapText::Add(std::string_view text) {
+  if (text.size() > max_bytes_ - std::min(max_bytes_, text_.size())) {
+    is_cut_ = true;
+  } else {
+    text_ += text;
+  }
 }
 
 void PerfMapText::Add(const PerfMapText& other) {
@@ -125,15 +147,12 @@ std::string ReadGrownPerfMap(const File& map, uint32_t pid, size_t most, PerfMap
     return "";
   }
   place.read += piece.size();
-  place.tail = (place.tail + piece)
-                   .substr(place.tail.size() + piece.size() -
-                           std::min(kTail, place.tail.size() + piece.size()));
+  place.tail += piece;
+  place.tail.erase(0, place.tail.size() - std::min(kTail, place.tail.size()));
   std::string grown;
-  for (const absl::string_view each : absl::StrSplit(piece, '\n')) {
-    const std::string_view line(each.data(), each.size());
-    if (!symbolizer::ReadPerfMapLine(line)) continue;
-    if (grown.empty()) grown = fmt::format("# {}\n", pid);
-    grown.append(line).push_back('\n');
+  FunctionsOf functions(pid, grown);
+  for (const absl::string_view line : absl::StrSplit(piece, '\n')) {
+    functions.Add({line.data(), line.size()});
   }
   return grown;
 }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/file.h"
@@ -27,6 +28,9 @@ class PerfMapText {
 
   // Adds the file of that process, as far as there is room; nothing if it is not open.
   void Add(const File& map, uint32_t pid);
+  // Adds a text of this form, of several calls of ReadGrownPerfMap for example; none of it if there
+  // is no room.
+  void Add(std::string_view text);
   // Adds all of the other text, which is no longer than there is room.
   void Add(const PerfMapText& other);
   // Returns the text, with "# cut" last when there would be more.

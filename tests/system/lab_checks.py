@@ -438,10 +438,23 @@ def agent_threads(lab):
         loads = sorted((row for row in rows if row["thread"] == "labload"), key=lambda row: -row["guest_s"])[:2]
         share = loads[1]["guest_s"] / (loads[0]["guest_s"] + loads[1]["guest_s"])
         lab.check(abs(share - 1 / 3) < 0.02, f"{name}: a third of the work took {100 * share:.1f} % of both's time")
-        own = [row for row in samples if row["domain"] == name]
-        known = sum(row["samples"] for row in own if row["thread"] != "[unknown]")
-        lab.check(count(own) > 100 and known >= 0.99 * count(own),
-                  f"{name}: {known:.0f} of {count(own):.0f} samples have a thread")
+        check_samples_have_threads(lab, samples, name, least=100)
+
+
+def check_samples_have_threads(lab, samples, name, least):
+    """Checks that the samples of a guest's agent have threads."""
+    own = [row for row in samples if row["domain"] == name]
+    known = sum(row["samples"] for row in own if row["thread"] != "[unknown]")
+    lab.check(count(own) > least and known >= 0.99 * count(own),
+              f"{name}: {known:.0f} of {count(own):.0f} samples have a thread")
+
+
+def shown_by_trace_cmd(lab, names, *options):
+    """Returns the lines of trace-cmd report, with these options, of each of these guests' trace.dat."""
+    with tempfile.TemporaryDirectory() as work:
+        subprocess.run([PROGRAM, "threads", lab.path(), "--format", "trace.dat", "-o", f"{work}/dat"], check=True)
+        return {name: subprocess.run(["trace-cmd", "report", "-i", f"{work}/dat/{name}.dat", *options],
+                                     capture_output=True, text=True, check=True).stdout.splitlines() for name in names}
 
 
 def check_claims(lab, name):
@@ -501,13 +514,10 @@ def agent_functions(lab):
         if inner["function"] == "__x64_sys_getppid" and inner["process"] == "labload":
             lab.check(row["depth"] == 0 and inner["depth"] == 1 and "syscall" in row["function"],
                       f"pv: {row['function']} called {inner['function']}")
-    with tempfile.TemporaryDirectory() as work:
-        subprocess.run([PROGRAM, "threads", lab.path(), "--format", "trace.dat", "-o", f"{work}/dat"], check=True)
-        lines = subprocess.run(["trace-cmd", "report", "-i", f"{work}/dat/pv.dat", "-F", "function"],
-                               capture_output=True, text=True, check=True).stdout.splitlines()
-        events = sum("function:" in line for line in lines)
-        ours = sum(row["calls"] for row in calls if row["domain"] == "pv")
-        lab.check(events == ours, f"trace-cmd report has {events} calls of functions in pv, threads {ours}")
+    lines = shown_by_trace_cmd(lab, ["pv"], "-F", "function")["pv"]
+    events = sum("function:" in line for line in lines)
+    ours = sum(row["calls"] for row in calls if row["domain"] == "pv")
+    lab.check(events == ours, f"trace-cmd report has {events} calls of functions in pv, threads {ours}")
 
 
 def agent_newer(lab):
@@ -517,10 +527,7 @@ def agent_newer(lab):
     calls = lab.run_json("threads", lab.path(), "--calls", "--by", "process", "--format", "json")
     tree = lab.run_json("threads", lab.path(), "--call-tree", "--by", "process", "--format", "json")
     samples = lab.report("--by", "domain,process,thread", "--event", "cpu-clock@agent")["rows"]
-    with tempfile.TemporaryDirectory() as work:
-        subprocess.run([PROGRAM, "threads", lab.path(), "--format", "trace.dat", "-o", f"{work}/dat"], check=True)
-        shown = {name: subprocess.run(["trace-cmd", "report", "-i", f"{work}/dat/{name}.dat"], capture_output=True,
-                                      text=True, check=True).stdout for name in ("pv", "pvh")}
+    shown = shown_by_trace_cmd(lab, ["pv", "pvh"])
     for name in "pv", "pvh":
         domain, = [each for each in data["domains"] if each["name"] == name]
         lab.check(domain["events"] > 40_000 and domain["lost_events"] == 0,
@@ -528,10 +535,7 @@ def agent_newer(lab):
         lab.check(domain["damaged_bytes"] == domain["malformed_events"] == domain["missed_switches"] == 0,
                   f"{name}: all of them can be read, and no switch is missing")
         check_clock(lab, name, domain["clock"])
-        own = [row for row in samples if row["domain"] == name]
-        known = sum(row["samples"] for row in own if row["thread"] != "[unknown]")
-        lab.check(count(own) > 50 and known >= 0.99 * count(own),
-                  f"{name}: {known:.0f} of {count(own):.0f} samples have a thread")
+        check_samples_have_threads(lab, samples, name, least=50)
         row, = [each for each in calls if (each["domain"], each["process"], each["function"]) ==
                 (name, "labload", "__x64_sys_getppid")]
         lab.check(row["calls"] == 20_000, f"{name}: labload called sys_getppid {row['calls']} times of 20000")
@@ -548,7 +552,7 @@ def agent_newer(lab):
                   f"{name}: {inside} of {reads} calls of ksys_read called vfs_read")
         excess = max(pair[1]["total_s"] - pair[0]["total_s"] for pair in pairs)
         lab.check(excess <= 0, f"{name}: vfs_read took no longer than the ksys_read that called it")
-        ends = sum("__x64_sys_getppid" in line for line in shown[name].splitlines())
+        ends = sum("__x64_sys_getppid" in line for line in shown[name])
         lab.check(ends >= 20_000, f"{name}: trace-cmd report names __x64_sys_getppid in {ends} lines")
 
 
@@ -1749,7 +1753,7 @@ def shared(lab):
 # The scenarios in the order in which `lab all` runs them.
 CHECKS = {check.__name__: check for check in
       (ci, counts, hyper, marks, threads, held, lost, xentrace, drains, boost, budget, nested, polls, orc, modules,
-       programs, orc_hvm, frames, agent, agent_stacks, agent_threads, agent_functions, agent_newer, agent_busy, boot_levels,
-       boot_functions, boot_smp, boot_cost, boot_sampled, shutdown, agentdies, hostile, sources, members,
+       programs, orc_hvm, frames, agent, agent_stacks, agent_threads, agent_functions, agent_newer, agent_busy,
+       boot_levels, boot_functions, boot_smp, boot_cost, boot_sampled, shutdown, agentdies, hostile, sources, members,
        newxen, ends, lifecycle, later, livepatch, kaslr, hvm, ratio, events, ipc, agent_events, stat, stat_agents, vpmu,
        vpmu_modes, vpmu_newer, shared)}

@@ -21,6 +21,7 @@ inline constexpr uint32_t kTraceWrapBuffer = 0x1f002;
 // TRC_SCHED_MIN. TRC_SCHED_RUNSTATE_CHANGE by the states before and after.
 inline constexpr uint32_t kRunnableToRunning = 0x21101;
 inline constexpr uint32_t kRunnableToBlocked = 0x21121;
+inline constexpr uint32_t kRunnableToOffline = 0x21131;
 inline constexpr uint32_t kRunningToRunnable = 0x21011;
 inline constexpr uint32_t kRunningToBlocked = 0x21021;
 inline constexpr uint32_t kRunningToOffline = 0x21031;

@@ -68,6 +68,11 @@ class Followed {
     EXPECT_TRUE(status.ok()) << status;
     return *this;
   }
+  Followed& Run(const trace::TraceBuilder& bytes) {
+    const auto xen = trace::TraceFile::FromBytes(bytes.bytes(), "test");
+    EXPECT_TRUE(xen.ok()) << xen.status();
+    return xen.ok() ? Run(&*xen) : *this;
+  }
   const GuestThread& Of(uint32_t tid) const {
     for (const GuestThread& thread : states_->threads()) {
       if (thread.tid == tid) return thread;
@@ -237,9 +242,6 @@ trace::TraceBuilder Xen() {
 }
 
 TEST(FollowThreads, DividesAThreadsTimeByWhatXenDidWithItsVcpu) {
-  const trace::TraceBuilder bytes = Xen();
-  const auto xen = trace::TraceFile::FromBytes(bytes.bytes(), "test");
-  ASSERT_TRUE(xen.ok()) << xen.status();
   Followed threads;
   threads
       .Page(0, PageBuilder(10)
@@ -249,7 +251,7 @@ TEST(FollowThreads, DividesAThreadsTimeByWhatXenDidWithItsVcpu) {
                    .Switch(100, 0, 0, 7, "web")       // 270
                    .Switch(50, 7, kSleep, 0, "idle")  // 320
                    .Page())
-      .Run(&*xen);
+      .Run(Xen());
   EXPECT_EQ(threads.Time(7, ThreadState::kGuest), 70U + 50U);
   EXPECT_EQ(threads.Time(8, ThreadState::kGuest), 20U + 10U);
   EXPECT_EQ(threads.Time(8, ThreadState::kStolen), 60U);
@@ -263,9 +265,6 @@ TEST(FollowThreads, DividesAThreadsTimeByWhatXenDidWithItsVcpu) {
 
 // While a thread waits in its kernel's run queue, its vCPU may run another one, or wait itself.
 TEST(FollowThreads, WaitsInTheKernelsQueueHaveCulpritsOfBothSchedulers) {
-  const trace::TraceBuilder bytes = Xen();
-  const auto xen = trace::TraceFile::FromBytes(bytes.bytes(), "test");
-  ASSERT_TRUE(xen.ok()) << xen.status();
   Followed threads;
   threads
       .Page(0, PageBuilder(10)
@@ -276,7 +275,7 @@ TEST(FollowThreads, WaitsInTheKernelsQueueHaveCulpritsOfBothSchedulers) {
                    .Waking(85, 0, 7, "web")           // 265
                    .Switch(5, 0, 0, 7, "web")         // 270
                    .Page())
-      .Run(&*xen);
+      .Run(Xen());
   EXPECT_EQ(threads.Time(7, ThreadState::kPreempted), 120U);
   EXPECT_THAT(threads.Waits(),
               UnorderedElementsAre("8 stolen 60 by Xen: d1 -", "7 preempted 60 by kernel: d0 8",
@@ -308,15 +307,12 @@ TEST(FollowThreads, CulpritsAreThreadsOfTheDomainThatRan) {
 // dom0's vCPU waits while d1v0 runs [103, 160), and is paused [140, 150) meanwhile, as by a poll.
 TEST(FollowThreads, ATimeOfSwitchesIsXensAndAPauseHidesNoCulprit) {
   using namespace trace;  // NOLINT(google-build-using-namespace): the numbers of records
-  constexpr uint32_t kRunnableToOffline = 0x21131;
   const uint32_t dom0 = Vcpu(0, 0);
   TraceBuilder bytes;
   bytes.Window(0, {Rec(kRunnableToRunning, 0, {dom0}), Rec(kRunningToRunnable, 100, {dom0}),
                    Rec(kRunnableToRunning, 103, {kD1V0}), Rec(kRunnableToOffline, 140, {dom0}),
                    Rec(kOfflineToRunnable, 150, {dom0}), Rec(kRunningToBlocked, 160, {kD1V0}),
                    Rec(kRunnableToRunning, 162, {dom0}), Rec(kRunningToRunnable, 200, {dom0})});
-  const auto xen = TraceFile::FromBytes(bytes.bytes(), "test");
-  ASSERT_TRUE(xen.ok()) << xen.status();
   Followed threads;
   threads
       .Page(0, PageBuilder(10)
@@ -324,7 +320,7 @@ TEST(FollowThreads, ATimeOfSwitchesIsXensAndAPauseHidesNoCulprit) {
                    .Switch(40, 7, kPreempt, 8, "db")  // 50
                    .Switch(120, 8, kSleep, 7, "web")  // 170
                    .Page())
-      .Run(&*xen);
+      .Run(bytes);
   EXPECT_EQ(threads.Time(8, ThreadState::kStolen), 52U);
   EXPECT_EQ(threads.Time(8, ThreadState::kHalted), 10U);
   const std::string by_xen = fmt::format("by Xen: d{} -", kDomXen.value);
@@ -394,13 +390,10 @@ TEST(VcpuHistory, KeepsTheLatest) {
 }
 
 TEST(FollowThreads, SaysThatTimeBesideTheTraceIsUntraced) {
-  const trace::TraceBuilder bytes = Xen();
-  const auto xen = trace::TraceFile::FromBytes(bytes.bytes(), "test");
-  ASSERT_TRUE(xen.ok()) << xen.status();
   Followed threads;
   threads
       .Page(0, PageBuilder(390).Switch(0, 0, 0, 7, "web").Switch(50, 7, kSleep, 0, "idle").Page())
-      .Run(&*xen);
+      .Run(Xen());
   EXPECT_EQ(threads.Time(7, ThreadState::kGuest), 10U);
   EXPECT_EQ(threads.Time(7, ThreadState::kUntraced), 40U);
 }
