@@ -2,7 +2,9 @@
 // oldest are forgotten.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace xenoscope::correlate {
@@ -16,12 +18,21 @@ class HistoryQueue {
 
   // O(1) amortised.
   void Add(const T& entry) { entries_.push_back(entry); }
-  // Forgets the entries at the beginning for which `is_old` holds. O(1) amortised for each.
+  // Adds an entry, and returns it to be filled: a copy of what was written just before would wait
+  // until that is in the cache. O(1) amortised.
+  [[nodiscard]] T& Append() {
+    static const T kBlank{};
+    entries_.push_back(kBlank);
+    return entries_.back();
+  }
+  // Forgets the entries for which `is_old` holds, which are the first ones. O(log entries), and
+  // O(1) amortised for each.
   template <typename IsOld>
   void DropWhile(IsOld is_old) {
-    while (first_ < entries_.size() && is_old(entries_[first_])) ++first_;
+    first_ = static_cast<size_t>(std::partition_point(begin(), end(), is_old) - entries_.begin());
     if (2 * first_ <= entries_.size()) return;
     entries_.erase(entries_.begin(), begin());
+    erased_ += first_;
     first_ = 0;
   }
 
@@ -33,6 +44,15 @@ class HistoryQueue {
   [[nodiscard]] T& Mutable(Iterator entry) {
     return entries_[static_cast<size_t>(entry - entries_.begin())];
   }
+  // Entries have numbers from 0 on in the order in which they came. Returns the first entry that is
+  // not forgotten whose number is `number` or larger. O(1).
+  [[nodiscard]] Iterator From(uint64_t number) const {
+    const uint64_t first = erased_ + first_;
+    return begin() + static_cast<std::ptrdiff_t>(
+                         std::min<uint64_t>(number - std::min(number, first), size()));
+  }
+  // Returns the number that the next entry gets.
+  [[nodiscard]] uint64_t next_number() const { return erased_ + entries_.size(); }
   T& back() { return entries_.back(); }
   [[nodiscard]] const T& back() const { return entries_.back(); }
   [[nodiscard]] bool empty() const { return first_ == entries_.size(); }
@@ -40,7 +60,8 @@ class HistoryQueue {
 
  private:
   std::vector<T> entries_;
-  size_t first_ = 0;  // the index of the first entry that is not forgotten
+  size_t first_ = 0;     // the index of the first entry that is not forgotten
+  uint64_t erased_ = 0;  // how many entries were before those in entries_
 };
 
 }  // namespace xenoscope::correlate

@@ -4,9 +4,10 @@
 
 namespace xenoscope::correlate {
 
-HistoryQueue<TimelineInterval>::Iterator TimelineHistory::FirstEndingAfter(Tsc t) const {
+HistoryQueue<TimelineInterval>::Iterator TimelineHistory::FirstEndingAfter(Tsc t,
+                                                                           uint64_t from) const {
   return std::partition_point(
-      intervals_.begin(), intervals_.end(),
+      intervals_.From(from), intervals_.end(),
       [t](const TimelineInterval& interval) { return interval.range.end <= t; });
 }
 
@@ -22,8 +23,8 @@ void TimelineHistory::DropBefore(Tsc t) {
   intervals_.DropWhile([t](const TimelineInterval& interval) { return interval.range.end <= t; });
 }
 
-const TimelineInterval* TimelineHistory::At(Tsc t) const {
-  const auto interval = FirstEndingAfter(t);
+const TimelineInterval* TimelineHistory::At(Tsc t, uint64_t from) const {
+  const auto interval = FirstEndingAfter(t, from);
   return interval != intervals_.end() && interval->range.Contains(t) ? &*interval : nullptr;
 }
 

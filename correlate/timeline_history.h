@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "base/ids.h"
 #include "base/mode.h"
@@ -27,25 +28,31 @@ class TimelineHistory {
  public:
   // `interval` begins where the last one ended, or later. O(1).
   void Add(const TimelineInterval& interval) { intervals_.Add(interval); }
+  // Adds an interval that the caller fills. O(1).
+  [[nodiscard]] TimelineInterval& Append() { return intervals_.Append(); }
   // Sets what the exit was about in the interval that begins at `begin`, if it is not forgotten.
   // O(log intervals).
   void SetSubreason(Tsc begin, ExitKind kind, uint64_t number);
-  // Forgets intervals that end at or before `t`. O(1) an interval.
+  // Forgets intervals that end at or before `t`. O(log intervals), and O(1) for each.
   void DropBefore(Tsc t);
   // Calls visit(interval, part) for each interval of which a part is in `range`.
   // O(log intervals + visited intervals).
   template <typename Visitor>
   void ForEach(TscRange range, Visitor visit) const;
-  // Returns the interval that holds the instant, or null. O(log intervals).
-  const TimelineInterval* At(Tsc t) const;
+  // Returns the interval that holds the instant, or null: one of those that were added after the
+  // first `from`. O(log intervals).
+  [[nodiscard]] const TimelineInterval* At(Tsc t, uint64_t from = 0) const;
 
   // Returns the end of the last interval; 0 if there is none. O(1).
   [[nodiscard]] Tsc end() const { return empty() ? Tsc{0} : intervals_.back().range.end; }
   [[nodiscard]] bool empty() const { return intervals_.empty(); }
   [[nodiscard]] size_t size() const { return intervals_.size(); }
+  // Returns how many intervals were added. O(1).
+  [[nodiscard]] uint64_t added() const { return intervals_.next_number(); }
 
  private:
-  [[nodiscard]] HistoryQueue<TimelineInterval>::Iterator FirstEndingAfter(Tsc t) const;
+  [[nodiscard]] HistoryQueue<TimelineInterval>::Iterator FirstEndingAfter(Tsc t,
+                                                                          uint64_t from = 0) const;
 
   HistoryQueue<TimelineInterval> intervals_;
 };

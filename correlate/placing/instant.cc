@@ -7,10 +7,10 @@
 namespace xenoscope::correlate {
 namespace {
 
-// Returns the interval that holds the instant: one of `intervals`, or one that `open` is in.
-std::optional<TimelineInterval> IntervalAt(Tsc at, const TimelineHistory& intervals,
+// Returns the interval that holds the instant: `completed`, or one that `open` is in.
+std::optional<TimelineInterval> IntervalAt(Tsc at, const TimelineInterval* completed,
                                            const VcpuTrack* open, const RecentTimeline& timeline) {
-  if (const TimelineInterval* interval = intervals.At(at)) return *interval;
+  if (completed != nullptr) return *completed;
   std::optional<TimelineInterval> found;
   if (open == nullptr) return found;
   timeline.ForEachOpen(*open, [&](const TimelineInterval& last) {
@@ -46,9 +46,7 @@ void AcceptInstant(const recording::Sample& sample, Tsc at, const TimelineInterv
 }  // namespace
 
 std::optional<TimelineInterval> IntervalOn(PcpuId pcpu, Tsc at, const RecentTimeline& timeline) {
-  const TimelineHistory* const intervals = timeline.IntervalsOf(pcpu);
-  if (intervals == nullptr) return std::nullopt;
-  return IntervalAt(at, *intervals, timeline.Current(pcpu), timeline);
+  return IntervalAt(at, timeline.IntervalOn(pcpu, at), timeline.Current(pcpu), timeline);
 }
 
 void PlaceInstant(const recording::Sample& sample, RecentTimeline& timeline,
@@ -59,7 +57,7 @@ void PlaceInstant(const recording::Sample& sample, RecentTimeline& timeline,
   if (!domain_unknown) {
     const VcpuTrack* track = timeline.Find(sample.vcpu);
     if (track == nullptr) return outcome.Reject(sample, UnplacedReason::kUnknownVcpu);
-    found = IntervalAt(at, timeline.HistoryOf(*track).intervals, track, timeline);
+    found = IntervalAt(at, timeline.HistoryOf(*track).intervals.At(at), track, timeline);
     if (found && found->vcpu != sample.vcpu) found.reset();  // a switch from it: another runs
   } else if (sample.pcpu) {
     found = IntervalOn(*sample.pcpu, at, timeline);

@@ -84,11 +84,14 @@ void RecentTimeline::TakeLossItem(const trace::Item& item) {
 }
 
 void RecentTimeline::NoteExit(const VcpuTrack& track, VcpuHistory& vcpu) const {
-  Context context{ContextKind::kExit, track.exit_nested, track.exit_reason};
-  if (options_.by_waiting) context.waiting = run_queues_.Now(track.pcpu);
-  if (options_.by_wakeup) context.wakeup = vcpu.wakeup.now();
-  context.thread = threads_.Now(track.ref);
-  vcpu.AddExit(track, context, IsNmi(track.exit_reason));
+  ExitMark& exit = vcpu.AddExit(track);
+  exit.nmi = IsNmi(track.exit_reason);
+  exit.context.kind = ContextKind::kExit;
+  exit.context.nested = track.exit_nested;
+  exit.context.reason = track.exit_reason;
+  if (options_.by_waiting) exit.context.waiting = run_queues_.Now(track.pcpu);
+  if (options_.by_wakeup) exit.context.wakeup = vcpu.wakeup.now();
+  exit.context.thread = threads_.Now(track.ref);
 }
 
 bool RecentTimeline::IsNmi(uint32_t reason) const {
@@ -135,8 +138,6 @@ void RecentTimeline::Settle(uint32_t index) {
       part.context.exit_kind = vcpu.contents.kind;
       part.context.number = vcpu.contents.number;
       vcpu.intervals.SetSubreason(part.range.begin, vcpu.contents.kind, vcpu.contents.number);
-      pcpus_[part.pcpu.value].SetSubreason(part.range.begin, vcpu.contents.kind,
-                                           vcpu.contents.number);
     }
     if (part.sampled > 0) vcpu.traced.Add(part.vcpu, part.context, {part.sampled}, observer_);
   }
@@ -174,7 +175,7 @@ void RecentTimeline::DropBefore(Tsc t, Tsc held) {
     if (track->kind != VcpuKind::kHvm) VcpuAt(track->index).DropBefore(t);
   }
   cycles_per_transition_ = transitions.CyclesPerStay(options_.cycles_per_transition);
-  for (TimelineHistory& pcpu : pcpus_) pcpu.DropBefore(t);
+  for (PcpuHistory& pcpu : pcpus_) pcpu.DropBefore(t);
   losses_.DropBefore(held);
 }
 
@@ -185,21 +186,22 @@ const VcpuTrack* RecentTimeline::Find(VcpuRef vcpu) {
   return found == tracks_.end() ? nullptr : found->second;
 }
 
-Context RecentTimeline::ContextIn(const VcpuHistory& vcpu, SegmentKind kind, bool nested,
-                                  uint32_t reason, uint64_t exit) const {
-  Context context = ContextOf(kind, nested, reason);
+void RecentTimeline::SetContext(const VcpuHistory& vcpu, SegmentKind kind, bool nested,
+                                uint32_t reason, uint64_t exit, Context& context) const {
+  const Context plain = ContextOf(kind, nested, reason);
+  context.kind = plain.kind;
+  context.nested = plain.nested;
+  context.reason = plain.reason;
   if (context.kind == ContextKind::kExit && vcpu.contents.exit == exit) {
     context.exit_kind = vcpu.contents.kind;
     context.number = vcpu.contents.number;
   }
   if (options_.by_wakeup) context.wakeup = vcpu.wakeup.now();
-  return context;
 }
 
-void RecentTimeline::AddInterval(uint32_t index, const TimelineInterval& interval, bool is_first,
-                                 bool unsettled) {
+void RecentTimeline::AddTime(VcpuHistory& vcpu, const TimelineInterval& interval, bool is_first,
+                             bool unsettled) {
   const Cycles sampled = interval.range.Intersect(options_.sampled).Length();
-  VcpuHistory& vcpu = VcpuAt(index);
   if (unsettled) {
     vcpu.unsettled.parts.push_back(
         {interval.range, interval.context, interval.vcpu, interval.pcpu, sampled});
@@ -210,32 +212,38 @@ void RecentTimeline::AddInterval(uint32_t index, const TimelineInterval& interva
     if (!unsettled) vcpu.traced.Add(interval.vcpu, interval.context, time, observer_);
     vcpu.transitions.AddTime(interval.context.kind, time);
   }
-  KeepInterval(vcpu, interval);
 }
 
-void RecentTimeline::KeepInterval(VcpuHistory& vcpu, const TimelineInterval& interval) {
-  vcpu.intervals.Add(interval);
-  if (interval.pcpu.value >= pcpus_.size()) pcpus_.resize(interval.pcpu.value + 1);
-  pcpus_[interval.pcpu.value].Add(interval);
+TimelineInterval& RecentTimeline::NewInterval(uint32_t index, VcpuRef vcpu, PcpuId pcpu,
+                                              TscRange range) {
+  TimelineHistory& intervals = vcpus_[index].intervals;
+  if (pcpu.value >= pcpus_.size()) pcpus_.resize(pcpu.value + 1);
+  pcpus_[pcpu.value].Add(range, vcpu, index, intervals.added());
+  TimelineInterval& interval = intervals.Append();
+  interval.range = range;
+  interval.vcpu = vcpu;
+  interval.pcpu = pcpu;
+  return interval;
+}
+
+const TimelineInterval* RecentTimeline::IntervalOn(PcpuId pcpu, Tsc at) const {
+  const PcpuHistory* history = HistoryOf(pcpu);
+  const PcpuRun* run = history != nullptr ? history->At(at) : nullptr;
+  return run != nullptr ? vcpus_[run->vcpu_index].intervals.At(at, run->first_interval) : nullptr;
 }
 
 void RecentTimeline::AddSwitch(const ContextSwitch& context_switch) {
   const auto& [range, pcpu, from, to] = context_switch;
-  TimelineInterval interval{
-      .range = range,
-      .context = {ContextKind::kSwitch},
-      .vcpu = to->ref,
-      .pcpu = pcpu,
-      .timeslice_id = to->timeslice_id,
-      .timeslice_begin = range.begin,
-  };
   VcpuHistory& starting = VcpuAt(to->index);
+  TimelineInterval& interval = NewInterval(to->index, to->ref, pcpu, range);
+  interval.context.kind = ContextKind::kSwitch;
+  interval.timeslice_id = to->timeslice_id;
+  interval.timeslice_begin = range.begin;
   starting.switched = range;
   starting.by_context[static_cast<size_t>(ContextKind::kSwitch)] += range.Length();
   if (options_.by_waiting) interval.context.waiting = run_queues_.Now(pcpu);
   if (options_.by_wakeup) interval.context.wakeup = starting.wakeup.now();
   interval.context.thread = threads_.Now(to->ref);
-  KeepInterval(starting, interval);
   const Cycles sampled = range.Intersect(options_.sampled).Length();
   if (unsampled_switches_.IsSampled(from->ref.domain)) {
     starting.traced.Add(to->ref, interval.context, {sampled}, observer_);
@@ -245,8 +253,9 @@ void RecentTimeline::AddSwitch(const ContextSwitch& context_switch) {
   VcpuHistory& stopping = VcpuAt(from->index);
   if (stopping.intervals.end() > range.begin) return;  // clocks of pCPUs differ
   stopping.transitions.AddSwitch(sampled);
-  interval.timeslice_id = from->timeslice_id;
-  stopping.intervals.Add(interval);
+  TimelineInterval ending = interval;
+  ending.timeslice_id = from->timeslice_id;
+  stopping.intervals.Add(ending);
 }
 
 void RecentTimeline::OnState(const VcpuTrack& track, TimelineState before) {
@@ -288,25 +297,25 @@ void RecentTimeline::OnSegment(const Segment& segment) {
     unsettled_.push_back(segment.vcpu_index);
     vcpu.unsettled.exit = segment.exit;
   }
-  TimelineInterval interval{
-      .range = range,
-      .context = ContextIn(vcpu, segment.kind, segment.nested, segment.reason, segment.exit),
-      .vcpu = segment.vcpu,
-      .pcpu = segment.pcpu,
-      .timeslice_id = segment.timeslice_id,
-      .timeslice_begin = segment.timeslice_begin,
-  };
-  if (sampled > 0 && HasInstants(interval.context.kind)) {
+  const ContextKind kind = ContextOf(segment.kind, segment.nested, segment.reason).kind;
+  if (sampled > 0 && HasInstants(kind)) {
     checks_.AddTime(segment.vcpu_index, segment.vcpu, range, segment.timeslice_begin);
   }
-  vcpu.by_context[static_cast<size_t>(interval.context.kind)] += range.Length();
+  vcpu.by_context[static_cast<size_t>(kind)] += range.Length();
   vcpu.lost_part.AddRunning(sampled, sample_rate_);
   if (sampled > 0 && segment.kind == SegmentKind::kGuest) {
     vcpu.stays.Add(segment.range.Length(), 1);
   }
-  ForEachPart(interval, [&](const TimelineInterval& part) {
-    AddInterval(segment.vcpu_index, part, part.range.begin == range.begin, unsettled);
-  });
+  const auto add = [&](TscRange part, uint32_t waiting, uint32_t thread) {
+    TimelineInterval& interval = NewInterval(segment.vcpu_index, segment.vcpu, segment.pcpu, part);
+    SetContext(vcpu, segment.kind, segment.nested, segment.reason, segment.exit, interval.context);
+    interval.context.waiting = waiting;
+    interval.context.thread = thread;
+    interval.timeslice_id = segment.timeslice_id;
+    interval.timeslice_begin = segment.timeslice_begin;
+    AddTime(vcpu, interval, part.begin == range.begin, unsettled);
+  };
+  ForEachPart(segment.vcpu, segment.pcpu, range, add);
   if (options_.by_waiting) run_queues_.Forget(segment.pcpu, segment.range.end);
   threads_.Forget(segment.vcpu, segment.range.end);
 }
@@ -363,9 +372,11 @@ std::optional<TimelineInterval> RecentTimeline::OpenInterval(const VcpuTrack& tr
   open.range.begin = track.segment_since;
   if (track.index < vcpus_.size()) open.range = vcpus_[track.index].WithoutSwitch(open.range);
   const bool nested = track.segment == SegmentKind::kGuest ? track.guest_nested : track.exit_nested;
-  open.context = track.index < vcpus_.size() ? ContextIn(vcpus_[track.index], track.segment, nested,
-                                                         track.exit_reason, track.exit)
-                                             : ContextOf(track.segment, nested, track.exit_reason);
+  open.context = ContextOf(track.segment, nested, track.exit_reason);
+  if (track.index < vcpus_.size()) {
+    SetContext(vcpus_[track.index], track.segment, nested, track.exit_reason, track.exit,
+               open.context);
+  }
   return open;
 }
 

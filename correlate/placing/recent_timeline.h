@@ -22,6 +22,7 @@
 #include "correlate/exit_contents.h"
 #include "correlate/losses.h"
 #include "correlate/placing/options.h"
+#include "correlate/placing/pcpu_history.h"
 #include "correlate/placing/placed_sample.h"
 #include "correlate/placing/running_threads.h"
 #include "correlate/placing/unsampled_switches.h"
@@ -126,10 +127,12 @@ class RecentTimeline : private TimelineObserver {
   // Gives the observer the time that depended on further samples.
   void FinishSamples() { unsampled_switches_.Finish(); }
   [[nodiscard]] const SampleRate& sample_rate() const { return sample_rate_; }
-  // Returns what the pCPU did, or null when nothing ran on it.
-  [[nodiscard]] const TimelineHistory* IntervalsOf(PcpuId pcpu) const {
+  // Returns which vCPUs the pCPU ran, or null when nothing ran on it.
+  [[nodiscard]] const PcpuHistory* HistoryOf(PcpuId pcpu) const {
     return pcpu.value < pcpus_.size() ? &pcpus_[pcpu.value] : nullptr;
   }
+  // Returns the completed interval that the pCPU was in at the instant, or null. O(log intervals).
+  [[nodiscard]] const TimelineInterval* IntervalOn(PcpuId pcpu, Tsc at) const;
   // Returns what the vCPU has been doing since its last completed interval, if that is known.
   [[nodiscard]] std::optional<TimelineInterval> OpenInterval(const VcpuTrack& track) const;
   // Calls visit(interval) for the parts of OpenInterval that differ in which vCPUs wait, or in the
@@ -153,25 +156,25 @@ class RecentTimeline : private TimelineObserver {
 
   VcpuHistory& VcpuAt(uint32_t index) {
     if (index >= vcpus_.size()) [[unlikely]] {
-      vcpus_.resize(size_t{index} + 1);
+      MakeVcpu(index);
     }
     return vcpus_[index];
   }
-  // The context of what a vCPU does, with what the options ask to tell of an exit.
-  [[nodiscard]] Context ContextIn(const VcpuHistory& vcpu, SegmentKind kind, bool nested,
-                                  uint32_t reason, uint64_t exit) const;
-  // Calls visit(part) for the parts of an interval in which a vCPU runs that differ in which vCPUs
-  // wait, or in the thread, where the options ask for these.
+  [[gnu::noinline]] void MakeVcpu(uint32_t index) { vcpus_.resize(size_t{index} + 1); }
+  // Sets the context of what a vCPU does, with what the options ask to say of an exit, but not
+  // which vCPUs wait, nor the thread.
+  void SetContext(const VcpuHistory& vcpu, SegmentKind kind, bool nested, uint32_t reason,
+                  uint64_t exit, Context& context) const;
+  // Calls visit(part, waiting, thread) for the parts of a range in which a vCPU runs that differ in
+  // which vCPUs wait, or in the thread, where the options ask for these.
   template <typename Visitor>
-  void ForEachPart(const TimelineInterval& interval, Visitor visit) const;
-  // Calls visit(part) for the parts of the interval that differ in the thread.
-  template <typename Visitor>
-  void ForEachThread(const TimelineInterval& interval, Visitor visit) const;
-  // Keeps the interval of the vCPU for samples that can have been in it.
-  void KeepInterval(VcpuHistory& vcpu, const TimelineInterval& interval);
-  // Adds the interval's time, too. `is_first`: the interval begins where its segment does.
-  // `unsettled`: as IsUnsettled.
-  void AddInterval(uint32_t index, const TimelineInterval& interval, bool is_first, bool unsettled);
+  void ForEachPart(VcpuRef vcpu, PcpuId pcpu, TscRange range, const Visitor& visit) const;
+  // Returns a new interval of the vCPU, which has the index `index`, for samples that can have been
+  // in it. The caller fills the rest.
+  TimelineInterval& NewInterval(uint32_t index, VcpuRef vcpu, PcpuId pcpu, TscRange range);
+  // Adds the interval's time. `is_first`: the interval begins where its segment does. `unsettled`:
+  // as IsUnsettled.
+  void AddTime(VcpuHistory& vcpu, const TimelineInterval& interval, bool is_first, bool unsettled);
   // Adds the time of a switch to the intervals of both vCPUs: samples that are logged for the one
   // that stops can be there, too.
   void AddSwitch(const ContextSwitch& context_switch);
@@ -213,7 +216,7 @@ class RecentTimeline : private TimelineObserver {
   std::array<bool, trace::kEventCount> handler_events_{};          // those of NoteContents
   absl::flat_hash_set<std::pair<ExitKind, uint64_t>> subreasons_;  // that were met
   std::vector<VcpuHistory> vcpus_;                                 // by VcpuTrack::index
-  std::vector<TimelineHistory> pcpus_;                             // by pCPU
+  std::vector<PcpuHistory> pcpus_;                                 // by pCPU
   std::vector<uint32_t> unsettled_;  // the vCPUs that have an unsettled exit: indices of vcpus_
   Tsc settled_until_;                // the begin of the first of these exits' parts
   std::optional<Tsc> trace_begin_;
@@ -225,29 +228,24 @@ void RecentTimeline::ForEachOpen(const VcpuTrack& track, Visitor visit) const {
   std::optional<TimelineInterval> open = OpenInterval(track);
   if (!open || open->range.Empty()) return;
   if (open->context.kind == ContextKind::kLost) return visit(*open);
-  ForEachPart(*open, visit);
+  ForEachPart(open->vcpu, open->pcpu, open->range,
+              [&](TscRange range, uint32_t waiting, uint32_t thread) {
+                open->range = range;
+                open->context.waiting = waiting;
+                open->context.thread = thread;
+                visit(*open);
+              });
 }
 
 template <typename Visitor>
-void RecentTimeline::ForEachPart(const TimelineInterval& interval, Visitor visit) const {
-  if (!options_.by_waiting) return ForEachThread(interval, visit);
-  TimelineInterval part = interval;
-  run_queues_.ForEach(interval.pcpu, interval.range, [&](TscRange range, uint32_t set) {
-    part.range = range;
-    part.context.waiting = set;
-    ForEachThread(part, visit);
-  });
-}
-
-template <typename Visitor>
-void RecentTimeline::ForEachThread(const TimelineInterval& interval, Visitor visit) const {
-  if (!threads_.known()) return visit(interval);
-  TimelineInterval part = interval;
-  threads_.ForEach(interval.vcpu, interval.range, [&](TscRange range, uint32_t thread) {
-    part.range = range;
-    part.context.thread = thread;
-    visit(part);
-  });
+void RecentTimeline::ForEachPart(VcpuRef vcpu, PcpuId pcpu, TscRange range,
+                                 const Visitor& visit) const {
+  const auto by_thread = [&](TscRange part, uint32_t waiting) {
+    if (!threads_.known()) return visit(part, waiting, uint32_t{0});
+    threads_.ForEach(vcpu, part, [&](TscRange of, uint32_t thread) { visit(of, waiting, thread); });
+  };
+  if (!options_.by_waiting) return by_thread(range, 0);
+  run_queues_.ForEach(pcpu, range, by_thread);
 }
 
 // Whether samples in such intervals can have known instants: those of NMI exits, and others.

@@ -17,7 +17,7 @@ uint64_t HashOf(const Context& context) {
 
 }  // namespace
 
-void TracedTime::Add(VcpuRef vcpu, const Context& context, ContextTime time,
+void TracedTime::Add(VcpuRef vcpu, const Context& context, const ContextTime& time,
                      PlacingObserver& observer) {
   if (sums_.empty()) {
     vcpu_ = vcpu;

@@ -14,7 +14,8 @@ namespace xenoscope::correlate {
 class TracedTime {
  public:
   // Adds `time` to the sum of the context. A sum that must make room goes to the observer. O(1).
-  void Add(VcpuRef vcpu, const Context& context, ContextTime time, PlacingObserver& observer);
+  void Add(VcpuRef vcpu, const Context& context, const ContextTime& time,
+           PlacingObserver& observer);
   // Gives all sums to the observer, and forgets them. `median_stay` is that of the vCPU.
   void Flush(Cycles median_stay, PlacingObserver& observer);
 

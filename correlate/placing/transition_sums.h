@@ -18,7 +18,7 @@ struct VcpuTransitions {
   double guest_samples = 0;
   double xen_samples = 0;
 
-  void AddTime(ContextKind kind, ContextTime time) {
+  void AddTime(ContextKind kind, const ContextTime& time) {
     const auto cycles = static_cast<double>(time.cycles);
     if (kind == ContextKind::kGuest) {
       guest_cycles += cycles;

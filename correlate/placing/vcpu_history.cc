@@ -35,25 +35,23 @@ std::optional<Tsc> VcpuHistory::StopWithin(const VcpuTrack& track, TscRange brac
   return still ? std::optional(track.since) : std::nullopt;
 }
 
-void VcpuHistory::AddExit(const VcpuTrack& track, const Context& context, bool nmi) {
+ExitMark& VcpuHistory::AddExit(const VcpuTrack& track) {
   // Where a level of guests goes on follows from where it left: exits of the other level come
   // between (AMD64 Architecture Programmer's Manual 2, 15.5 and 15.6).
   LastExit& last = last_exits.at(track.exit_nested ? 1 : 0);
-  exits.Add({
-      .tsc = track.exit_tsc,
-      .pcpu = track.pcpu,
-      .timeslice_id = track.timeslice_id,
-      .timeslice_begin = track.since,
-      .reason = track.exit_reason,
-      .nested = track.exit_nested,
-      .nmi = nmi,
-      .rip = track.exit_rip,
-      .context = context,
-      .has_previous = last.known,
-      .previous_reason = last.reason,
-      .previous_rip = last.rip,
-  });
+  ExitMark& exit = exits.Append();
+  exit.tsc = track.exit_tsc;
+  exit.pcpu = track.pcpu;
+  exit.timeslice_id = track.timeslice_id;
+  exit.timeslice_begin = track.since;
+  exit.reason = track.exit_reason;
+  exit.nested = track.exit_nested;
+  exit.rip = track.exit_rip;
+  exit.has_previous = last.known;
+  exit.previous_reason = last.reason;
+  exit.previous_rip = last.rip;
   last = {true, track.exit_reason, track.exit_rip};
+  return exit;
 }
 
 TscRange VcpuHistory::WithoutSwitch(TscRange segment) const {

@@ -81,8 +81,9 @@ struct VcpuHistory {
   [[nodiscard]] double PartOfLost(Mode mode, const SampleRate& rate) const;
   // Returns when the vCPU was stopped, if the trace saw it stop within the bracket.
   [[nodiscard]] std::optional<Tsc> StopWithin(const VcpuTrack& track, TscRange bracket) const;
-  // Adds the exit that `track` has just begun, which is handled in `context`. O(1).
-  void AddExit(const VcpuTrack& track, const Context& context, bool nmi);
+  // Adds the exit that `track` has just begun, and returns it: the caller sets whether an NMI was
+  // its cause, and the context in which it is handled. O(1).
+  ExitMark& AddExit(const VcpuTrack& track);
   // Returns the part of a segment of the vCPU in which Xen did not switch to it.
   [[nodiscard]] TscRange WithoutSwitch(TscRange segment) const;
   // Forgets intervals, exits and stops that ended before `t`.

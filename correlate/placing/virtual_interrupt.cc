@@ -69,14 +69,13 @@ void VirtualInterruptPlacer::Place(const Sample& sample) {
 
 void VirtualInterruptPlacer::MeasureGuests(PcpuId pcpu, TscRange bracket) {
   lengths_.clear();
-  const TimelineHistory* const intervals = timeline_.IntervalsOf(pcpu);
-  if (intervals == nullptr || bracket.begin >= bracket.end) return;
-  intervals->ForEach(bracket, [&](const TimelineInterval& interval, TscRange part) {
-    if (IsIdle(interval.vcpu) || interval.vcpu.domain == kDom0) return;
-    const auto known =
-        std::ranges::find(lengths_, interval.vcpu, &std::pair<VcpuRef, Cycles>::first);
+  const PcpuHistory* const runs = timeline_.HistoryOf(pcpu);
+  if (runs == nullptr || bracket.begin >= bracket.end) return;
+  runs->ForEach(bracket, [&](const PcpuRun& run, TscRange part) {
+    if (IsIdle(run.vcpu) || run.vcpu.domain == kDom0) return;
+    const auto known = std::ranges::find(lengths_, run.vcpu, &std::pair<VcpuRef, Cycles>::first);
     if (known == lengths_.end()) {
-      lengths_.emplace_back(interval.vcpu, part.Length());
+      lengths_.emplace_back(run.vcpu, part.Length());
     } else {
       known->second += part.Length();
     }
@@ -84,13 +83,12 @@ void VirtualInterruptPlacer::MeasureGuests(PcpuId pcpu, TscRange bracket) {
 }
 
 void VirtualInterruptPlacer::NoteHeld(PcpuId pcpu, TscRange held) {
-  const TimelineHistory* const intervals = timeline_.IntervalsOf(pcpu);
+  const PcpuHistory* const runs = timeline_.HistoryOf(pcpu);
   held = held.Intersect(options_.sampled);
-  if (intervals == nullptr || held.Empty()) return;
-  intervals->ForEach(held, [&](const TimelineInterval& interval, TscRange part) {
-    if (IsIdle(interval.vcpu)) return;
-    const VcpuTrack* const track = timeline_.Find(interval.vcpu);
-    outcome_.checks().AddHeld(track->index, track->ref, part.Length());
+  if (runs == nullptr || held.Empty()) return;
+  runs->ForEach(held, [&](const PcpuRun& run, TscRange part) {
+    if (IsIdle(run.vcpu)) return;
+    outcome_.checks().AddHeld(run.vcpu_index, run.vcpu, part.Length());
   });
 }
 

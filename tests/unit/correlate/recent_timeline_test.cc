@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <utility>
+
 #include "tests/unit/trace/exit_reasons.h"
 #include "tests/unit/trace/trace_builder.h"
 
@@ -43,12 +46,24 @@ TEST(RecentTimelineTest, RemembersHvmVcpusAloneForHeldDrains) {
   const auto has = [&timeline](const VcpuTrack* track, uint64_t at) {
     return timeline.HistoryOf(*track).intervals.At(Tsc{at}) != nullptr;
   };
+  const auto on_pcpu = [&timeline](uint64_t at) {
+    const TimelineInterval* interval = timeline.IntervalOn(PcpuId{0}, Tsc{at});
+    return interval != nullptr ? std::optional(std::pair(interval->vcpu, interval->context.kind))
+                               : std::nullopt;
+  };
+  EXPECT_EQ(on_pcpu(15), std::pair(kHvmVcpu, ContextKind::kGuest));
+  EXPECT_EQ(on_pcpu(20), std::pair(kHvmVcpu, ContextKind::kExit));
+  EXPECT_EQ(on_pcpu(50), std::pair(kPvVcpu, ContextKind::kRunning));
+  EXPECT_EQ(on_pcpu(60), std::nullopt);
+  timeline.DropBefore(Tsc{30}, Tsc{22});
+  EXPECT_EQ(on_pcpu(28), std::nullopt);
+  EXPECT_EQ(on_pcpu(50), std::pair(kPvVcpu, ContextKind::kRunning));
   timeline.DropBefore(Tsc{100}, Tsc{22});
   EXPECT_FALSE(has(hvm, 15));
   EXPECT_TRUE(has(hvm, 25));
   EXPECT_TRUE(has(hvm, 28));
   EXPECT_FALSE(has(pv, 50));
-  EXPECT_TRUE(timeline.IntervalsOf(PcpuId{0})->empty());
+  EXPECT_EQ(on_pcpu(50), std::nullopt);
   timeline.DropBefore(Tsc{100}, Tsc{100});
   EXPECT_FALSE(has(hvm, 28));
 }
