@@ -48,9 +48,12 @@ PageExitList::Exits& PageExitList::ExitsOf(const Key& key) {
 }
 
 PageExitList::LengthOfStep& PageExitList::StepOf(Exits& exits, uint32_t step) {
-  const auto known = std::ranges::find(exits.steps, step, &LengthOfStep::step);
-  if (known != exits.steps.end()) return *known;
-  return exits.steps.emplace_back(LengthOfStep{.step = step, .key = all_length_keys_++});
+  uint16_t& place = exits.step_places[step];
+  if (place == 0) {
+    exits.steps.push_back({.step = step, .key = all_length_keys_++});
+    place = static_cast<uint16_t>(exits.steps.size());
+  }
+  return exits.steps[place - 1U];
 }
 
 void PageExitList::AddLength(Exits& exits, Tsc begin, Cycles length) {

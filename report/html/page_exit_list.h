@@ -28,6 +28,7 @@ namespace xenoscope::report {
 // The steps of lengths in the page's heat map: an octave has four, of equal length. The step of a
 // length is 4 log2 of the power of two below it, and the quarter of the octave above that.
 inline constexpr uint32_t kLengthStepsOfOctave = 4;
+inline constexpr size_t kLengthSteps = 64 * kLengthStepsOfOctave;
 [[nodiscard]] uint32_t LengthStep(Cycles length);
 
 class PageExitList {
@@ -84,7 +85,9 @@ class PageExitList {
     correlate::BinnedSums::Open open_cycles{};  // of cycles_
     Sketch lengths{};
     std::vector<LengthOfStep> steps{};  // those that exits had, which are few
-    std::vector<Sum> parts{};           // of kMark: by the number of the hypercall or trap
+    // By step: its place in `steps`, and 1; 0: there is none.
+    std::array<uint16_t, kLengthSteps> step_places{};
+    std::vector<Sum> parts{};  // of kMark: by the number of the hypercall or trap
   };
   Exits& ExitsOf(const Key& key);
   LengthOfStep& StepOf(Exits& exits, uint32_t step);
