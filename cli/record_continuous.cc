@@ -29,6 +29,8 @@ using std::chrono::steady_clock;
 constexpr double kMinSlice = 1;
 constexpr double kMaxSlice = 86'400;
 constexpr char kContinuousGroup[] = "Options of continuous recording";
+constexpr int64_t kJoinAfterNs = int64_t{24} * 3600 * 1'000'000'000;
+constexpr char kNever[] = "never";
 
 // Parses "60", a number of slices, or "5GB".
 std::optional<recording::SliceRing::Limits> ParseKeep(std::string_view text) {
@@ -50,7 +52,7 @@ class ContinuousRecorder {
   ContinuousRecorder(sampler::RecordRequest request, const recording::SliceRing& ring,
                      const ContinuousOptions& options)
       : request_(std::move(request)), ring_(ring), trace_steps_(sampler::TraceStepsOf(request_)) {
-    if (!options.push.empty()) pusher_.emplace(ring, options.push, options.join_after_ns);
+    if (!options.push.empty()) pusher_.emplace(ring, options.push, options.JoinAfterNs());
     if (!options.budget.empty()) limits_ = sampler::ParseBudget(options.budget);
   }
 
@@ -181,6 +183,12 @@ class ContinuousRecorder {
 
 }  // namespace
 
+int64_t ContinuousOptions::JoinAfterNs() const {
+  if (join_after_ns) return *join_after_ns;
+  // A server removes joined slices by rewriting what all hosts have pushed.
+  return push.empty() || store::IsServerUrl(push) ? 0 : kJoinAfterNs;
+}
+
 void AddContinuousOptions(Command command, ContinuousOptions& options) {
   command
       .AddFlag("--continuous", options.continuous,
@@ -208,11 +216,13 @@ void AddContinuousOptions(Command command, ContinuousOptions& options) {
       .AddWordOption(
           "--join-after",
           [&options](const std::string& text) {
-            options.join_after_ns = ParseLength("--join-after", text);
+            options.join_after_ns = text == kNever ? 0 : ParseLength("--join-after", text);
           },
           "Join this host's slices in the store to one for each hour, once they are older than "
-          "this, such as 1d: hours need a tenth of the space of minutes")
-      .ValueName("TIME")
+          "this, such as 2d; never: keep them as they are. Hours need a tenth of the space of "
+          "minutes. Default: 1d in a file, never on a server, where one command can join those of "
+          "all hosts")
+      .ValueName("TIME|never")
       .Group(kContinuousGroup);
   command
       .AddOption("--budget", options.budget,
@@ -233,7 +243,7 @@ void CheckContinuousOptions(const ContinuousOptions& options) {
     const absl::Status url = store::CheckStoreUrl(options.push);
     if (!url.ok()) ThrowUsageError("--push", std::string(Message(url)));
   }
-  if (options.join_after_ns > 0 && (!options.continuous || options.push.empty())) {
+  if (options.join_after_ns && (!options.continuous || options.push.empty())) {
     ThrowUsageError("--join-after",
                     "goes with --continuous and --push: it joins what is in that store");
   }
@@ -266,6 +276,12 @@ absl::Status RecordContinuously(const sampler::RecordRequest& request,
   sampler::RecordRequest slice = request;
   constexpr double kNsPerSecond = 1e9;
   slice.duration = std::chrono::nanoseconds(static_cast<int64_t>(options.slice_s * kNsPerSecond));
+  if (!options.join_after_ns && options.JoinAfterNs() > 0) {
+    fmt::print(stderr,
+               "slices in the store become one for each hour when they are a day old; to keep "
+               "them: --join-after {}\n",
+               kNever);
+  }
   return ContinuousRecorder(std::move(slice), ring, options).Run();
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -16,9 +17,13 @@ struct ContinuousOptions {
   bool continuous = false;
   double slice_s = 60;
   std::string keep = "60";
-  std::string push;           // the URL of a store; empty: none
-  int64_t join_after_ns = 0;  // age from which on pushed slices are joined; 0: never
-  std::string budget;         // sampler::ParseBudget; empty: no limit
+  std::string push;    // the URL of a store; empty: none
+  std::string budget;  // sampler::ParseBudget; empty: no limit
+  // The age from which on pushed slices are joined; 0: never. If it is not set, JoinAfterNs says
+  // it.
+  std::optional<int64_t> join_after_ns;
+
+  [[nodiscard]] int64_t JoinAfterNs() const;
 };
 
 // Adds them to `record`, in a group of their own. `options` must outlive it.

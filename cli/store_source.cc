@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -38,14 +39,10 @@ void AddTime(Command command, const std::string& name, int64_t& time, const std:
       .Group(kStoreGroup);
 }
 
-// Returns the event that most of the slices are of. Errors (NotFound): there is no slice.
-absl::StatusOr<std::string> ChooseEvent(const std::vector<store::SliceHead>& heads,
-                                        const StoreOptions& options) {
+// Returns the event that most of the slices are of, which are some.
+std::string ChooseEvent(const std::vector<store::SliceHead>& heads) {
   absl::btree_map<std::string, size_t> events;
   for (const store::SliceHead& head : heads) ++events[head.event];
-  if (events.empty()) {
-    return NotFoundError("{}: there is no slice of these hosts, times and events", options.url);
-  }
   const auto less = [](const auto& a, const auto& b) { return a.second < b.second; };
   return std::ranges::max_element(events, less)->first;
 }
@@ -57,12 +54,31 @@ struct OpenedStore {
   store::Selection selection;           // with the event that most of the slices are of
 };
 
+// Says why nothing is selected: slices that joining made begin before a time that they have.
+absl::Status NothingSelected(store::Store& store, const StoreOptions& options) {
+  const absl::Status none =
+      NotFoundError("{}: there is no slice of these hosts, times and events", options.url);
+  store::Selection before = options.selection;
+  if (before.since_ns < std::numeric_limits<int64_t>::min() + store::kMaxSliceNs) return none;
+  before.until_ns = before.since_ns;
+  before.since_ns -= store::kMaxSliceNs;
+  XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<store::SliceHead> heads, store.Heads(before));
+  const auto last = std::ranges::max_element(heads, {}, &store::SliceHead::end_ns);
+  if (last == heads.end() || last->end_ns <= before.until_ns) return none;
+  return NotFoundError(
+      "{}: no slice begins in this time, but {} has one of it, from {} to {}: to have all of that, "
+      "give --since {}",
+      options.url, last->host, TimeOfDayText(last->begin_ns), TimeOfDayText(last->end_ns),
+      TimeOfDayText(last->begin_ns));
+}
+
 // Errors: those of store::OpenStore; NotFound without a slice.
 absl::StatusOr<OpenedStore> OpenFor(const StoreOptions& options) {
   OpenedStore opened{nullptr, {}, options.selection};
   XENOSCOPE_ASSIGN_OR_RETURN(opened.store, OpenForReading(options));
   XENOSCOPE_ASSIGN_OR_RETURN(opened.heads, opened.store->Heads(options.selection));
-  XENOSCOPE_ASSIGN_OR_RETURN(opened.selection.event, ChooseEvent(opened.heads, options));
+  if (opened.heads.empty()) return NothingSelected(*opened.store, options);
+  opened.selection.event = ChooseEvent(opened.heads);
   return opened;
 }
 
@@ -190,10 +206,11 @@ std::string Describe(const StoreOptions& options) {
 
 absl::StatusOr<StoredTimes> FindStoredTimes(const StoreOptions& options, int64_t interval_ns) {
   XENOSCOPE_ASSIGN_OR_RETURN(const OpenedStore opened, OpenFor(options));
-  StoredTimes times{opened.selection.event, {}};
+  StoredTimes times{.event = opened.selection.event};
   for (const store::SliceHead& head : opened.heads) {  // in the order of time
     const int64_t begin = head.begin_ns - head.begin_ns % interval_ns;
     if (head.event != times.event) continue;
+    times.longest_ns = std::max(times.longest_ns, head.end_ns - head.begin_ns);
     if (times.begins.empty() || times.begins.back() != begin) times.begins.push_back(begin);
   }
   return times;

@@ -47,8 +47,9 @@ absl::StatusOr<std::unique_ptr<store::Store>> OpenForReading(const StoreOptions&
 // The intervals in which selected slices begin.
 struct StoredTimes {
   std::string event;  // that of most slices
-  std::vector<int64_t>
-      begins;  // in nanoseconds of UTC since 1970: multiples of the interval's length
+  // In nanoseconds of UTC since 1970: multiples of the interval's length.
+  std::vector<int64_t> begins{};
+  int64_t longest_ns = 0;  // the time of the longest slice
 };
 // Returns them in ascending order. Errors: those of store::OpenStore; NotFound without a slice.
 absl::StatusOr<StoredTimes> FindStoredTimes(const StoreOptions& options, int64_t interval_ns);

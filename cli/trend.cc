@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/options.h"
@@ -48,6 +49,13 @@ absl::StatusOr<std::vector<report::TrendPart>> PartsOf(const TrendOptions& optio
         "the selected slices are in {} intervals, which is more than {}: choose a "
         "longer --interval or a shorter time",
         begins.size(), kMaxParts);
+  }
+  if (times.longest_ns > options.interval_ns) {
+    fmt::print(
+        stderr,
+        "xenoscope: there are slices of up to {}, each in the interval in which it begins: "
+        "shorter intervals do not divide them\n",
+        absl::FormatDuration(absl::Trunc(absl::Nanoseconds(times.longest_ns), absl::Seconds(1))));
   }
   std::vector<report::TrendPart> parts;
   for (const int64_t begin : begins) {

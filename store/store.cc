@@ -120,6 +120,8 @@ absl::Status CheckStoreUrl(std::string_view url) {
       "'{}' is not the URL of a store: give sqlite:FILE or clickhouse://HOST:PORT/DATABASE", url);
 }
 
+bool IsServerUrl(std::string_view url) { return url.starts_with(kClickHouseScheme); }
+
 absl::StatusOr<std::unique_ptr<Store>> OpenStore(const std::string& url, Access access) {
   XENOSCOPE_RETURN_IF_ERROR(CheckStoreUrl(url));
   if (url.starts_with(kSqliteScheme)) {

@@ -102,6 +102,9 @@ class Store {
 // to write.
 [[nodiscard]] absl::Status CheckStoreUrl(std::string_view url);
 
+// Whether a URL that CheckStoreUrl takes is of a server, which hosts share.
+[[nodiscard]] bool IsServerUrl(std::string_view url);
+
 // Opens the store of a URL: "sqlite:FILE" or "clickhouse://HOST:PORT/DATABASE". With Access::kWrite
 // a file that is not there, or the table in the database, is made. Errors: InvalidArgument for
 // another URL, and for a file that is no store; NotFound; FailedPrecondition for a store of another
