@@ -28,14 +28,14 @@ std::vector<Subscriber*> SubscribersOf(const Owners& owners) {
 class RecordPipeline {
  public:
   // The subscribers, and the shared numbers of vCPUs if there are any, must outlive the pipeline.
-  // All records count, unless StartWarmUp is called first. `window_bytes`: see PcpuGroups.
+  // All records count, unless StartWarmUp is called first.
   explicit RecordPipeline(const std::vector<Subscriber*>& subscribers,
                           correlate::VcpuIndex* numbers = nullptr,
-                          uint64_t window_bytes = correlate::PcpuGroups::kWindowBytes)
+                          const correlate::GroupLimits& groups = {})
       : dispatcher_(subscribers),
         timeline_(dispatcher_, numbers),
         order_(dispatcher_.order()),
-        groups_(timeline_, window_bytes) {}
+        groups_(timeline_, groups) {}
 
   // Begins the warm-up: records only change the state.
   void StartWarmUp() { dispatcher_.Restrict(UpdateScope::kState); }

@@ -36,7 +36,7 @@ class PlacingPass {
 
   // `order` is that of the placer. An observer needs the order of time.
   PlacingPass(const TraceTakers& takers, trace::RecordOrder order,
-              Cycles least_grouped = kLeastGrouped);
+              Cycles least_grouped = kLeastGrouped, const correlate::GroupLimits& groups = {});
 
   // After the end of the time that is wanted, at most so many cycles are read (some seconds): a
   // guest may be halted for longer.
