@@ -506,7 +506,12 @@ void Profile::Describe(const RowSums& rows, const EventSums& events,
 }
 
 ProfileSums Profile::TakeSums() {
-  for (auto& [vcpu, clusters] : clusters_) {
+  // In the order of vCPUs: the last digits of sums depend on theirs.
+  std::vector<VcpuRef> vcpus;
+  for (const auto& [vcpu, clusters] : clusters_) vcpus.push_back(vcpu);
+  std::ranges::sort(vcpus);
+  for (const VcpuRef vcpu : vcpus) {
+    OpenClusters& clusters = clusters_[vcpu];
     for (Cluster& cluster : clusters.open) Close(vcpu, clusters.domain, cluster);
   }
   sums_.names = names_.all();
