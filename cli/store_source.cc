@@ -56,7 +56,7 @@ struct OpenedStore {
 
 // Says why nothing is selected: slices that joining made begin before a time that they have.
 absl::Status NothingSelected(store::Store& store, const StoreOptions& options) {
-  const absl::Status none =
+  absl::Status none =
       NotFoundError("{}: there is no slice of these hosts, times and events", options.url);
   store::Selection before = options.selection;
   if (before.since_ns < std::numeric_limits<int64_t>::min() + store::kMaxSliceNs) return none;

@@ -15,7 +15,6 @@
 namespace xenoscope::correlate {
 namespace {
 
-using testing::ElementsAre;
 using trace::kContinueRunning;
 using trace::kIdle;
 using trace::kLostRecords;
