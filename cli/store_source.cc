@@ -39,7 +39,7 @@ void AddTime(Command command, const std::string& name, int64_t& time, const std:
       .Group(kStoreGroup);
 }
 
-// Returns the event that most of the slices are of, which are some.
+// Returns the event that most of the slices are of. There is at least one slice.
 std::string ChooseEvent(const std::vector<store::SliceHead>& heads) {
   absl::btree_map<std::string, size_t> events;
   for (const store::SliceHead& head : heads) ++events[head.event];
@@ -54,7 +54,7 @@ struct OpenedStore {
   store::Selection selection;           // with the event that most of the slices are of
 };
 
-// Says why nothing is selected: slices that joining made begin before a time that they have.
+// Says why nothing is selected: a joined slice may begin before the time that was asked for.
 absl::Status NothingSelected(store::Store& store, const StoreOptions& options) {
   absl::Status none =
       NotFoundError("{}: there is no slice of these hosts, times and events", options.url);
@@ -66,8 +66,8 @@ absl::Status NothingSelected(store::Store& store, const StoreOptions& options) {
   const auto last = std::ranges::max_element(heads, {}, &store::SliceHead::end_ns);
   if (last == heads.end() || last->end_ns <= before.until_ns) return none;
   return NotFoundError(
-      "{}: no slice begins in this time, but {} has one of it, from {} to {}: to have all of that, "
-      "give --since {}",
+      "{}: no slice begins in this time, but one of {} covers a part of it, from {} to {}: to have "
+      "that slice, give --since {}",
       options.url, last->host, TimeOfDayText(last->begin_ns), TimeOfDayText(last->end_ns),
       TimeOfDayText(last->begin_ns));
 }

@@ -22,13 +22,13 @@
 
 namespace xenoscope::correlate {
 
-// When a pass is divided.
+// Says when PcpuGroups divides a pass.
 struct GroupLimits {
   // The length of a window, in bytes of one pCPU's trace. In longer windows more pCPUs have to do
   // with each other; each window costs the search for the records of each pCPU in the caches.
   uint64_t window_bytes = uint64_t{512} << 10;
-  // The number of pCPUs, at least 2, from which on the search is made: it costs a tenth of a
-  // summary, which the vCPUs of fewer pCPUs do not cost by displacing each other from the caches.
+  // The search is made where at least so many pCPUs (2 or more) have records. It costs a tenth of a
+  // summary, and the vCPUs of fewer pCPUs stay in the caches without it.
   size_t least_pcpus = 12;
 };
 
