@@ -150,7 +150,7 @@ void ShowSymbols(const std::string& to, const PushedSymbols& pushed) {
 absl::Status Push(PushOptions options) {
   std::unique_ptr<store::Store> to;
   if (!options.to.starts_with(kSliceScheme)) {
-    XENOSCOPE_ASSIGN_OR_RETURN(to, store::OpenStore(options.to, store::Access::kWrite));
+    XENOSCOPE_ASSIGN_OR_RETURN(to, store::OpenStore(options.to, store::Access::kCreate));
   }
   if (!options.symbols.empty()) {
     XENOSCOPE_ASSIGN_OR_RETURN(const PushedSymbols pushed, PushSymbols(options.symbols, *to));

@@ -54,7 +54,7 @@ absl::Status KeepShared(const std::string& file, Bytes bytes, const SharedLimits
   XENOSCOPE_ASSIGN_OR_RETURN(const store::KeyedSlice slice, store::FromBytes(bytes));
   MakeDirectoryOf(file);
   XENOSCOPE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> store,
-                             store::OpenStore("sqlite:" + file, store::Access::kWrite));
+                             store::OpenStore("sqlite:" + file, store::Access::kCreate));
   XENOSCOPE_RETURN_IF_ERROR(store->Push(slice.slice, slice.dictionary).status());
   return Prune(file, limits, *store);
 }

@@ -37,7 +37,9 @@ struct Selection {
 // The longest time of a slice: a day.
 inline constexpr int64_t kMaxSliceNs = int64_t{86'400} * 1'000'000'000;
 
-enum class Access : uint8_t { kRead, kWrite };
+// What may be done with a store: kWrite changes one that is there, kCreate also makes one that is
+// not.
+enum class Access : uint8_t { kRead, kWrite, kCreate };
 
 class Store {
  public:
@@ -105,10 +107,10 @@ class Store {
 // Whether a URL that CheckStoreUrl takes is of a server, which hosts share.
 [[nodiscard]] bool IsServerUrl(std::string_view url);
 
-// Opens the store of a URL: "sqlite:FILE" or "clickhouse://HOST:PORT/DATABASE". With Access::kWrite
-// a file that is not there, or the table in the database, is made. Errors: InvalidArgument for
-// another URL, and for a file that is no store; NotFound; FailedPrecondition for a store of another
-// version; those of a server.
+// Opens the store of a URL: "sqlite:FILE" or "clickhouse://HOST:PORT/DATABASE". With
+// Access::kCreate a file that is not there, or the table in the database, is made. Errors:
+// InvalidArgument for another URL, and for a file that is no store; NotFound; FailedPrecondition
+// for a store of another version; those of a server.
 [[nodiscard]] absl::StatusOr<std::unique_ptr<Store>> OpenStore(const std::string& url,
                                                                Access access);
 

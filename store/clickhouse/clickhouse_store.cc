@@ -62,7 +62,7 @@ absl::Status ClickHouseStore::Prepare(Access access) {
         "filled it, or another database",
         client_.url().Text(), kSumTable);
   }
-  if (access == Access::kRead) {
+  if (access != Access::kCreate) {
     return NotFoundError("{}: the database has no store yet: push a recording to it",
                          client_.url().Text());
   }

@@ -89,8 +89,8 @@ Bytes Statement::Blob(int column) const {
 }
 
 absl::StatusOr<Connection> Connection::Open(const std::string& path, Access access) {
-  const int flags =
-      access == Access::kRead ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  int flags = access == Access::kRead ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
+  if (access == Access::kCreate) flags |= SQLITE_OPEN_CREATE;
   sqlite3* database = nullptr;
   const int result = sqlite3_open_v2(path.c_str(), &database, flags, nullptr);
   if (database == nullptr) return ExhaustedError("{}: there is no memory for SQLite", path);

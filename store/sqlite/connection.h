@@ -55,7 +55,7 @@ class Statement {
 
 class Connection {
  public:
-  // Opens the database file; makes it with Access::kWrite. Waits for locks of other processes for
+  // Opens the database file; makes it with Access::kCreate. Waits for locks of other processes for
   // up to a minute. Errors (of these and of statements): the status that fits SQLite's, with the
   // path.
   static absl::StatusOr<Connection> Open(const std::string& path, Access access);

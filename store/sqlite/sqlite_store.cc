@@ -68,7 +68,7 @@ absl::Status Prepare(const Connection& connection, const std::string& path, Acce
   XENOSCOPE_ASSIGN_OR_RETURN(const int64_t version, connection.Number("PRAGMA user_version"));
   XENOSCOPE_ASSIGN_OR_RETURN(const int64_t tables,
                              connection.Number("SELECT count(*) FROM sqlite_master"));
-  if (application == 0 && tables == 0 && access == Access::kWrite) return MakeTables(connection);
+  if (application == 0 && tables == 0 && access == Access::kCreate) return MakeTables(connection);
   if (application != kApplicationId) {
     return InvalidError("{}: a database of another program, not a store of xenoscope push", path);
   }
@@ -89,7 +89,7 @@ absl::Status Prepare(const Connection& connection, const std::string& path, Acce
 
 absl::StatusOr<std::unique_ptr<Store>> SqliteStore::Open(const std::string& path, Access access) {
   XENOSCOPE_ASSIGN_OR_RETURN(Connection connection, Connection::Open(path, access));
-  if (access == Access::kWrite) {
+  if (access != Access::kRead) {
     // In a transaction, so that only one of several processes makes the tables.
     XENOSCOPE_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection));
     XENOSCOPE_RETURN_IF_ERROR(Prepare(connection, path, access));

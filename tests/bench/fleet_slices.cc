@@ -204,7 +204,7 @@ absl::StatusOr<Drawer> Open(const Options& options) {
 absl::Status Fill(const Options& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(Drawer drawer, Open(options));
   XENOSCOPE_ASSIGN_OR_RETURN(const std::unique_ptr<Store> store,
-                             OpenStore(options.to, Access::kWrite));
+                             OpenStore(options.to, Access::kCreate));
   size_t slices = 0;
   size_t rows = 0;
   std::chrono::duration<double> pushing{};

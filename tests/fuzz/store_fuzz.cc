@@ -28,7 +28,7 @@ class Subject {
     const std::string path =
         std::filesystem::temp_directory_path() / ("store_fuzz." + std::to_string(getpid()));
     std::filesystem::remove(path);
-    auto made = store::OpenStore("sqlite:" + path, store::Access::kWrite);
+    auto made = store::OpenStore("sqlite:" + path, store::Access::kCreate);
     if (!made.ok() || !(*made)->Push(Slice(), dictionary_).ok()) std::abort();
     auto opened = store::Connection::Open(path, store::Access::kRead);
     if (!opened.ok()) std::abort();

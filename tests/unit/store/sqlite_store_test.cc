@@ -48,7 +48,7 @@ class SqliteStoreTest : public ::testing::Test {
   }
   ~SqliteStoreTest() override { std::filesystem::remove(path_); }
 
-  std::unique_ptr<Store> Open(Access access = Access::kWrite) {
+  std::unique_ptr<Store> Open(Access access = Access::kCreate) {
     auto store = OpenStore("sqlite:" + path_, access);
     EXPECT_TRUE(store.ok()) << store.status();
     return *std::move(store);
@@ -365,10 +365,13 @@ TEST_F(SqliteStoreTest, LeavesNothingOfAFailedPush) {
 }
 
 TEST_F(SqliteStoreTest, RefusesWhatIsNoStore) {
-  EXPECT_TRUE(absl::IsNotFound(OpenStore("sqlite:" + path_, Access::kRead).status()));
+  for (const Access access : {Access::kRead, Access::kWrite}) {
+    EXPECT_TRUE(absl::IsNotFound(OpenStore("sqlite:" + path_, access).status()));
+    EXPECT_FALSE(std::filesystem::exists(path_));
+  }
   EXPECT_TRUE(absl::IsInvalidArgument(OpenStore("mysql:x", Access::kRead).status()));
   Sql("CREATE TABLE other(x)");
-  EXPECT_TRUE(absl::IsInvalidArgument(OpenStore("sqlite:" + path_, Access::kWrite).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(OpenStore("sqlite:" + path_, Access::kCreate).status()));
 }
 
 TEST_F(SqliteStoreTest, RefusesOtherVersions) {
