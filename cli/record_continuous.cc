@@ -216,7 +216,8 @@ void AddContinuousOptions(Command command, ContinuousOptions& options) {
       .AddWordOption(
           "--join-after",
           [&options](const std::string& text) {
-            options.join_after_ns = text == kNever ? 0 : ParseLength("--join-after", text);
+            options.join_after_ns =
+                text == kNever ? 0 : ParseLength("--join-after", text, ", nor never");
           },
           "Join this host's slices in the store to one for each hour, once they are older than "
           "this, such as 2d; never: keep them as they are. Hours need a twentieth of the space "

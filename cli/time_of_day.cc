@@ -75,14 +75,14 @@ std::optional<int64_t> NearestTimeOfDay(const std::string& text, int64_t begin_n
   return nearest;
 }
 
-int64_t ParseLength(const std::string& option, const std::string& text) {
+int64_t ParseLength(const std::string& option, const std::string& text, std::string_view other) {
   absl::Duration length;
   if (ParseAge(text, length) && length >= absl::Seconds(1) && length <= absl::Hours(24 * 366)) {
     return absl::ToInt64Nanoseconds(length);
   }
   ThrowUsageError(option, fmt::format("'{}' is not a length of time from 1s to 366d, such as 10m, "
-                                      "1h or 7d",
-                                      text));
+                                      "1h or 7d{}",
+                                      text, other));
 }
 
 std::string TimeOfDayText(int64_t utc_ns) {

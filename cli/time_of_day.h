@@ -21,8 +21,10 @@ int64_t ParseTimeOfDay(const std::string& option, const std::string& text);
 // is no such time, or the year is not between 1970 and 2200.
 std::optional<int64_t> NearestTimeOfDay(const std::string& text, int64_t begin_ns, int64_t end_ns);
 
-// Returns a length of time in nanoseconds, more than 0: "10m", "1h", "7d". Throws a usage error.
-int64_t ParseLength(const std::string& option, const std::string& text);
+// Returns a length of time in nanoseconds, more than 0: "10m", "1h", "7d". Throws a usage error,
+// which ends with `other`: what else the option takes.
+int64_t ParseLength(const std::string& option, const std::string& text,
+                    std::string_view other = {});
 
 // Returns "2026-03-01T14:30:00Z".
 std::string TimeOfDayText(int64_t utc_ns);
