@@ -1,4 +1,4 @@
-// The findings of a report: its trace is analysed in the same pass that places its samples.
+// The findings of a report: its trace is analysed while its samples are placed.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ enum class FindingsDetail : uint8_t { kQuick, kHypercalls, kAll };
 class FindingsPass {
  public:
   FindingsPass(const ProfileOptions& options, FindingsDetail detail);
-  // What the profile's pass is to call. Nothing if only a part of the time was chosen: the trace is
-  // analysed as a whole, and its times say nothing about a part of it.
+  // Who is to see the trace of the profile. Nobody if only a part of the time was chosen: the trace
+  // is analysed as a whole, and its times say nothing about a part of it.
   correlate::PlacingObservers observers() {
     correlate::PlacingObservers observers;
     if (whole_) observers.trace.push_back(&trace_);

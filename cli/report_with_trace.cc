@@ -18,7 +18,6 @@
 #include "cli/output.h"
 #include "cli/report_findings.h"
 #include "correlate/stacks.h"
-#include "correlate/trace_observer_thread.h"
 #include "guests/threads/follow_threads.h"
 #include "guests/threads/thread_states.h"
 #include "profile/code_lines.h"
@@ -122,8 +121,7 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
   if (with_code) columns.further_by.push_back(CodeColumns(/*by_exit=*/true));
   FindingsPass findings(request, FindingsDetail::kQuick);
   correlate::PlacingObservers observers = findings.observers();
-  correlate::TraceObserverThread timeline_thread(timeline);
-  observers.trace.push_back(&timeline_thread);
+  observers.trace.push_back(&timeline);
   observers.samples = &samples;
   XENOSCOPE_RETURN_IF_ERROR(source.Profile(request, std::move(columns), out, std::move(observers)));
   findings.AddTo(source, out);

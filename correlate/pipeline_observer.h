@@ -2,7 +2,10 @@
 // samples as they are placed.
 #pragma once
 
-#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -26,8 +29,8 @@ class PipelineObserver : public PlacingObserver, public TimelineObserver {
   [[nodiscard]] virtual absl::Status status() const { return absl::OkStatus(); }
 };
 
-// Observes a trace while samples are placed by it: its items, and the timeline that they make.
-// Unlike a PipelineObserver it sees no samples, so that these are refined on a thread of their own.
+// Observes a trace: its items, and the timeline that they make (ObserveTrace). Unlike a
+// PipelineObserver it sees no samples, so that these are refined on a thread of their own.
 class TraceObserver : public TimelineObserver {
  public:
   // Whether OnRecord is to be called for records of the event. Asked once.
@@ -42,12 +45,31 @@ class TraceObserver : public TimelineObserver {
   virtual void OnTimelineEnd() {}
 };
 
+// Returns who of the observers, which are 32 at most, want records of the event: a bit for each.
+[[nodiscard]] inline uint32_t WhoWants(trace::Event event,
+                                       std::span<TraceObserver* const> observers) {
+  uint32_t who = 0;
+  for (size_t i = 0; i < observers.size(); ++i) {
+    if (observers[i]->Wants(event)) who |= 1U << i;
+  }
+  return who;
+}
+
+// Gives the record to those of the observers.
+inline void ShowRecord(const trace::Record& record, const Timeline& timeline, uint32_t who,
+                       std::span<TraceObserver* const> observers) {
+  for (uint32_t rest = who; rest != 0; rest &= rest - 1) {
+    observers[static_cast<size_t>(std::countr_zero(rest))]->OnRecord(record, timeline);
+  }
+}
+
 // Who sees how samples are placed. Each may be null; they outlive what calls them.
 struct PlacingObservers {
   // Sees each step, on the thread that reads the trace.
   PipelineObserver* pipeline = nullptr;
-  // See the trace on that thread: from its begin to somewhat after the end of the time that was
-  // chosen. Not called where samples are not placed by a trace.
+  // See the trace from its begin to somewhat after the end of the time that was chosen: those who
+  // want segments, which are most of what a timeline says, in a pass of their own on another
+  // thread. Not called where samples are not placed by a trace.
   std::vector<TraceObserver*> trace{};
   // Receives the samples, those that nothing tells apart as one with a count. It is called on
   // another thread if nothing sees each step, and no more after the last sample.
@@ -60,29 +82,31 @@ class TimelineFanOut final : public TimelineObserver {
   // Those that are null are left out.
   explicit TimelineFanOut(std::vector<TimelineObserver*> all) : observers_(std::move(all)) {
     std::erase(observers_, nullptr);
+    for (TimelineObserver* each : observers_) {
+      if (each->WantsSegments()) of_segments_.push_back(each);
+      if (each->WantsExits()) of_exits_.push_back(each);
+      if (each->WantsMarks()) of_marks_.push_back(each);
+    }
   }
   // Returns what a timeline is to call: null, the only observer, or all.
   [[nodiscard]] TimelineObserver* get() {
     if (observers_.empty()) return nullptr;
     return observers_.size() == 1 ? observers_.front() : this;
   }
-  [[nodiscard]] bool WantsSegments() const override {
-    return std::ranges::any_of(observers_, &TimelineObserver::WantsSegments);
-  }
-  [[nodiscard]] bool WantsMarks() const override {
-    return std::ranges::any_of(observers_, &TimelineObserver::WantsMarks);
-  }
+  [[nodiscard]] bool WantsSegments() const override { return !of_segments_.empty(); }
+  [[nodiscard]] bool WantsExits() const override { return !of_exits_.empty(); }
+  [[nodiscard]] bool WantsMarks() const override { return !of_marks_.empty(); }
   void OnRunstateInterval(const RunstateInterval& interval) override {
     for (TimelineObserver* each : observers_) each->OnRunstateInterval(interval);
   }
   void OnSegment(const Segment& segment) override {
-    for (TimelineObserver* each : observers_) each->OnSegment(segment);
+    for (TimelineObserver* each : of_segments_) each->OnSegment(segment);
   }
   void OnExit(const ExitArc& arc) override {
-    for (TimelineObserver* each : observers_) each->OnExit(arc);
+    for (TimelineObserver* each : of_exits_) each->OnExit(arc);
   }
   void OnMark(const Mark& mark) override {
-    for (TimelineObserver* each : observers_) each->OnMark(mark);
+    for (TimelineObserver* each : of_marks_) each->OnMark(mark);
   }
   void OnState(const VcpuTrack& vcpu, TimelineState before) override {
     for (TimelineObserver* each : observers_) each->OnState(vcpu, before);
@@ -93,6 +117,9 @@ class TimelineFanOut final : public TimelineObserver {
 
  private:
   std::vector<TimelineObserver*> observers_;
+  std::vector<TimelineObserver*> of_segments_;  // those who want them
+  std::vector<TimelineObserver*> of_exits_;
+  std::vector<TimelineObserver*> of_marks_;
 };
 
 // Gives everything to several observers, which outlive this one.

@@ -79,7 +79,8 @@ void Timeline::SetLosing(PcpuId pcpu, bool losing) {
 Timeline::Timeline(TimelineObserver& observer, VcpuIndex* numbers)
     : observer_(&observer),
       numbers_(numbers == nullptr ? &own_numbers_ : numbers),
-      segments_(observer.WantsSegments()) {
+      segments_(observer.WantsSegments()),
+      exits_(observer.WantsExits()) {
   const auto take = [this](Event event, RecordHandler* how) {
     handlers_[static_cast<size_t>(event)] = how;
   };
@@ -195,6 +196,7 @@ void Timeline::CloseState(VcpuTrack& vcpu, Tsc at) {
 void Timeline::CloseArc(VcpuTrack& vcpu, Tsc at, bool finished) {
   if (!vcpu.arc_open) return;
   vcpu.arc_open = false;
+  if (!exits_) return;
   observer_->OnExit({
       .vcpu = vcpu.ref,
       .vcpu_index = vcpu.index,
@@ -451,6 +453,14 @@ void Timeline::OnPcpuEnd(const Item& item) {
   if (vcpu == nullptr) return;
   MarkLost(*vcpu, item.record.tsc);
   SetCurrent(item.record.pcpu, nullptr);
+}
+
+bool Timeline::HasOpenBefore(Tsc at) const {
+  return std::ranges::any_of(vcpus_, [at](const auto& vcpu) {
+    const bool in_run = vcpu->state == TimelineState::kRunning && !IsIdle(vcpu->ref);
+    const bool is_lost = vcpu->state == TimelineState::kLost;
+    return ((in_run || is_lost) && vcpu->since < at) || (vcpu->arc_open && vcpu->exit_tsc < at);
+  });
 }
 
 void Timeline::StartCounting() {

@@ -133,8 +133,9 @@ class LateRecords {
 class TimelineObserver {
  public:
   virtual ~TimelineObserver() = default;
-  // Whether OnSegment and OnMark are to be called, which are most of the calls. Asked once.
+  // Whether OnSegment, OnExit and OnMark are to be called, which are most of the calls. Asked once.
   [[nodiscard]] virtual bool WantsSegments() const { return true; }
+  [[nodiscard]] virtual bool WantsExits() const { return true; }
   [[nodiscard]] virtual bool WantsMarks() const { return true; }
   virtual void OnRunstateInterval(const RunstateInterval& /*interval*/) {}
   virtual void OnSegment(const Segment& /*segment*/) {}
@@ -269,6 +270,8 @@ class Timeline {
     const auto found = by_ref_.find(vcpu);
     return found == by_ref_.end() ? nullptr : found->second;
   }
+  // Whether a run of a vCPU, a VM exit or a loss is open that began before. O(vCPUs).
+  [[nodiscard]] bool HasOpenBefore(Tsc at) const;
   // Lets faults and times count from here on.
   void StartCounting();
   // Saves the state that matters for later calls of an observer that wants neither segments nor
@@ -331,6 +334,7 @@ class Timeline {
   VcpuIndex own_numbers_;  // used if the numbers are not shared
   VcpuIndex* numbers_;
   bool segments_;
+  bool exits_;
   std::array<RecordHandler*, trace::kEventCount>
       handlers_{};  // by event; null: records of the event change nothing here
   std::vector<std::unique_ptr<VcpuTrack>> vcpus_;

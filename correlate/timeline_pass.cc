@@ -1,7 +1,11 @@
 #include "correlate/timeline_pass.h"
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdint>
 
+#include "correlate/pcpu_groups.h"
 #include "correlate/stream_late_records.h"
 #include "trace/cursor.h"
 #include "trace/record.h"
@@ -25,6 +29,50 @@ struct Taker {
   void TakeNonRecord(const trace::Item& item) const { timeline.TakeNonRecord(item); }
 };
 
+// Gives records to those observers who want them, and to the timeline.
+class Shower {
+ public:
+  // Who wants the records of an event.
+  struct Wanted {
+    bool timeline = false;
+    uint32_t observers = 0;  // correlate::WhoWants
+  };
+
+  Shower(std::span<TraceObserver* const> observers, Timeline& timeline)
+      : observers_(observers), timeline_(timeline) {
+    for (size_t i = 0; i < trace::kEventCount; ++i) {
+      const auto event = static_cast<trace::Event>(i);
+      Wanted& wanted = wanted_[i];
+      wanted.timeline = timeline.Handles(event);
+      wanted.observers = WhoWants(event, observers);
+      if (wanted.timeline || wanted.observers != 0) events_[i] = &wanted;
+    }
+  }
+  Shower(const Shower&) = delete;
+  Shower& operator=(const Shower&) = delete;
+
+  [[nodiscard]] const trace::EventTargets<Wanted>& events() const { return events_; }
+
+  void TakeRecord(const trace::Record& record, const Wanted& wanted) const {
+    ShowRecord(record, timeline_, wanted.observers, observers_);
+    if (wanted.timeline) timeline_.TakeCrossingOrder(record);
+  }
+  void TakeNonRecord(const trace::Item& item) const {
+    for (TraceObserver* each : observers_) each->OnNonRecord(item);
+    timeline_.TakeNonRecord(item);
+  }
+
+ private:
+  std::span<TraceObserver* const> observers_;
+  Timeline& timeline_;
+  std::array<Wanted, trace::kEventCount> wanted_{};
+  trace::EventTargets<Wanted> events_{};  // pointers into wanted_
+};
+
+// How far a pass goes on behind its end before it looks whether it has all, in cycles (about a
+// millisecond).
+constexpr Cycles kBetweenLooks = Cycles{1} << 22;
+
 }  // namespace
 
 void PassToTimeline(trace::OrderedStream& stream, Tsc end, Timeline& timeline) {
@@ -40,6 +88,28 @@ void PassToTimeline(trace::OrderedStream& stream, Tsc end, Timeline& timeline) {
   timeline.SetLateRecords(nullptr);
   Taker<RecordOrder::kTime> last{timeline};
   stream.ForEach<false, RecordOrder::kTime>(stream.next_tsc(), trace::kAllEvents, last);
+}
+
+void ObserveTrace(const trace::TraceFile& trace, std::span<TraceObserver* const> observers,
+                  Tsc end) {
+  TimelineFanOut fan_out({observers.begin(), observers.end()});
+  Timeline timeline(fan_out);
+  trace::OrderedStream stream = trace.Stream();
+  Shower shower(observers, timeline);
+  StreamLateRecords late(stream, shower.events(), shower);
+  timeline.SetLateRecords(&late);
+  PcpuGroups groups(timeline);
+  const auto has_all = [&] {
+    return timeline.now() >= end &&
+           (timeline.now() - end >= kMostAfterEnd || !timeline.HasOpenBefore(end));
+  };
+  for (Tsc through{end.value - 1}; stream.next_tsc() != trace::OrderedStream::kEnd && !has_all();
+       through = stream.next_tsc() + kBetweenLooks) {
+    groups.ForEach<false>(stream, through, shower.events(), shower);
+  }
+  for (TraceObserver* each : observers) each->OnTraceEnd(timeline);
+  timeline.Finish();
+  for (TraceObserver* each : observers) each->OnTimelineEnd();
 }
 
 }  // namespace xenoscope::correlate

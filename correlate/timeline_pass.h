@@ -1,9 +1,13 @@
-// Passes over a trace for a timeline alone.
+// Passes over a trace for a timeline alone, or for those who observe a trace.
 #pragma once
 
+#include <span>
+
 #include "base/tsc.h"
+#include "correlate/pipeline_observer.h"
 #include "correlate/timeline.h"
 #include "trace/ordered_stream.h"
+#include "trace/trace_file.h"
 
 namespace xenoscope::correlate {
 
@@ -12,5 +16,16 @@ namespace xenoscope::correlate {
 // order trace::RecordOrder::kCrossing: the observer gets all that concerns one vCPU or one pCPU in
 // the order of time.
 void PassToTimeline(trace::OrderedStream& stream, Tsc end, Timeline& timeline);
+
+// After the end of the time that is wanted, a pass reads at most so many cycles (some seconds): a
+// guest may be halted for longer.
+inline constexpr Cycles kMostAfterEnd = Cycles{1} << 33;
+
+// Shows the trace, and a timeline of it, to the observers (32 at most): all that has to do with the
+// time before `end`. It stops there once what began before has ended: runs of vCPUs, VM exits and
+// losses. Records come in the order trace::RecordOrder::kGroups; those that nobody wants are passed
+// over. Memory: that of the timeline. O(records).
+void ObserveTrace(const trace::TraceFile& trace, std::span<TraceObserver* const> observers,
+                  Tsc end = trace::OrderedStream::kEnd);
 
 }  // namespace xenoscope::correlate

@@ -1,11 +1,11 @@
 #include "profile/placing_pass.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 
 #include "base/error.h"
 #include "correlate/stream_late_records.h"
+#include "correlate/timeline_pass.h"
 
 namespace xenoscope::profile {
 
@@ -33,9 +33,7 @@ PlacingPass::PlacingPass(const TraceTakers& takers, RecordOrder order, Cycles le
     wanted.placer = takers.placer.Handles(event);
     wanted.samples = takers.samples != nullptr && correlate::ExitSamples::Handles(event);
     wanted.observer = takers.observer != nullptr && takers.observer->Wants(event);
-    for (size_t k = 0; k < takers.trace_observers.size(); ++k) {
-      if (takers.trace_observers[k]->Wants(event)) wanted.trace_observers |= 1U << k;
-    }
+    wanted.trace_observers = correlate::WhoWants(event, takers.trace_observers);
     if (wanted.placer || wanted.samples || wanted.observer || wanted.trace_observers != 0) {
       events_[i] = &wanted;
     }
@@ -45,9 +43,7 @@ PlacingPass::PlacingPass(const TraceTakers& takers, RecordOrder order, Cycles le
 void PlacingPass::Handler::TakeRecord(const trace::Record& record, const Wanted& wanted) const {
   const correlate::Timeline& timeline = takers.placer.timeline();
   if (wanted.observer) takers.observer->OnRecord(record);
-  for (uint32_t rest = wanted.trace_observers; rest != 0; rest &= rest - 1) {
-    takers.trace_observers[std::countr_zero(rest)]->OnRecord(record, timeline);
-  }
+  correlate::ShowRecord(record, timeline, wanted.trace_observers, takers.trace_observers);
   if (wanted.samples) takers.samples->Take(record, timeline.Current(record.pcpu));
   if (wanted.placer) takers.placer.TakeRecord(record);
 }
@@ -92,14 +88,9 @@ Tsc PlacingPass::NextLook(Tsc next, Tsc due, Tsc end) const {
 bool PlacingPass::HasAllBefore(Tsc end) const {
   const correlate::Timeline& timeline = takers_.placer.timeline();
   if (timeline.now() < end) return false;
-  if (timeline.now() - end >= kMostAfterEnd) return true;
+  if (timeline.now() - end >= correlate::kMostAfterEnd) return true;
   if (takers_.placer.has_waiting()) return false;
-  const auto is_open = [end](const auto& vcpu) {
-    const bool in_run = vcpu->state == correlate::TimelineState::kRunning && !IsIdle(vcpu->ref);
-    const bool is_lost = vcpu->state == correlate::TimelineState::kLost;
-    return ((in_run || is_lost) && vcpu->since < end) || (vcpu->arc_open && vcpu->exit_tsc < end);
-  };
-  return takers_.placer.settled_until() >= end && std::ranges::none_of(timeline.vcpus(), is_open);
+  return takers_.placer.settled_until() >= end && !timeline.HasOpenBefore(end);
 }
 
 absl::Status PlacingPass::Run(const trace::TraceFile& trace, Tsc end) {

@@ -38,13 +38,10 @@ class PlacingPass {
   PlacingPass(const TraceTakers& takers, trace::RecordOrder order,
               Cycles least_grouped = kLeastGrouped, const correlate::GroupLimits& groups = {});
 
-  // After the end of the time that is wanted, at most so many cycles are read (some seconds): a
-  // guest may be halted for longer.
-  static constexpr Cycles kMostAfterEnd = Cycles{1} << 33;
-
   // Gives the trace to the takers: all that has to do with the time before `end`. It stops there
-  // once what began before has ended: runs of vCPUs, VM exits and losses. Records that no taker
-  // wants are passed over. Errors: the observer's status.
+  // once what began before has ended: runs of vCPUs, VM exits and losses, or
+  // correlate::kMostAfterEnd later. Records that no taker wants are passed over. Errors: the
+  // observer's status.
   absl::Status Run(const trace::TraceFile& trace, Tsc end = trace::OrderedStream::kEnd);
   // Returns the time of the first record that Run has not read; nothing if it has read all.
   [[nodiscard]] std::optional<Tsc> unread_from() const { return unread_from_; }
@@ -55,7 +52,7 @@ class PlacingPass {
     bool placer = false;
     bool samples = false;
     bool observer = false;
-    uint32_t trace_observers = 0;  // a bit for each
+    uint32_t trace_observers = 0;  // correlate::WhoWants
   };
   // Takes what the stream has between the placer's deadlines.
   struct Handler {

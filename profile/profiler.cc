@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <future>
 #include <iterator>
 #include <optional>
 #include <span>
@@ -11,6 +12,7 @@
 #include "base/error.h"
 #include "correlate/em_refinement.h"
 #include "correlate/placing_thread.h"
+#include "correlate/timeline_pass.h"
 #include "profile/code_lines.h"
 #include "profile/pipeline_options.h"
 #include "profile/placing_pass.h"
@@ -25,7 +27,7 @@ using recording::RecordingInfo;
 
 // Samples of the trace itself are instants: they can be placed at any time, so many cycles (about
 // 10 ms) at once.
-constexpr Cycles kPlacedAtOnce = Cycles{1} << 25;
+constexpr Cycles kPlacedAtOnce = Cycles{1} << 26;
 
 // Returns the time of the first record; the end of time if there is none.
 Tsc FirstRecord(const trace::TraceFile& trace) {
@@ -296,6 +298,15 @@ void Profiler::PlaceWithoutTrace(correlate::PlacingObserver& first, const Profil
   results.outside = samples.outside();
 }
 
+std::future<void> Profiler::ObserveMeanwhile() const {
+  std::vector<correlate::TraceObserver*> observers = request_.observers.trace;
+  std::erase_if(observers, [](const auto* each) { return !each->WantsSegments(); });
+  if (observers.empty()) return {};
+  return std::async(std::launch::async, [this, observers = std::move(observers)] {
+    correlate::ObserveTrace(*request_.trace, observers, request_.within.end);
+  });
+}
+
 absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first, const Profiles& further,
                                     ProfileResults& results) {
   correlate::PipelineObserver* const observer = request_.observers.pipeline;
@@ -328,33 +339,33 @@ absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first, const Pro
     options.order = trace::RecordOrder::kGroups;
   }
   options.stgi = StgiOf(*request_.resolver);
-  const std::vector<correlate::TraceObserver*>& trace_observers = request_.observers.trace;
   ExitCounter exits(sample_set_.sampled);
   const bool counts_exits = HasExitCounts(request_.columns.by);
+  std::vector<correlate::TraceObserver*> here = request_.observers.trace;
+  std::erase_if(here, [](const auto* each) { return each->WantsSegments(); });
   std::vector<correlate::TimelineObserver*> all{observer, counts_exits ? &exits : nullptr};
-  all.insert(all.end(), trace_observers.begin(), trace_observers.end());
+  all.insert(all.end(), here.begin(), here.end());
   correlate::TimelineFanOut timeline_observers(std::move(all));
   correlate::Placer placer(options, samples, next, timeline_observers.get());
   placer_ = &placer;
-  PlacingPass pass({.placer = placer,
-                    .samples = from_trace_,
-                    .observer = observer,
-                    .trace_observers = trace_observers},
-                   options.order);
+  PlacingPass pass(
+      {.placer = placer, .samples = from_trace_, .observer = observer, .trace_observers = here},
+      options.order);
   // An observer of each step shows the whole trace.
   const Tsc end = observer == nullptr ? request_.within.end : trace::OrderedStream::kEnd;
+  const std::future<void> observing = ObserveMeanwhile();
   XENOSCOPE_RETURN_IF_ERROR(pass.Run(*request_.trace, end));
   results.unread_from = pass.unread_from();
   if (from_trace_ != nullptr) {
     // Known at the end of the only pass.
     sample_set_.sampled.end = std::min(sample_set_.sampled.end, placer.timeline().now());
   }
-  for (correlate::TraceObserver* each : trace_observers) each->OnTraceEnd(placer.timeline());
+  for (correlate::TraceObserver* each : here) each->OnTraceEnd(placer.timeline());
   XENOSCOPE_RETURN_IF_ERROR(placer.Finish());
   if (thread) thread->Finish();
   refiner.Finish();
   for (const auto& each : further_refiners) each->Finish();
-  for (correlate::TraceObserver* each : trace_observers) each->OnTimelineEnd();
+  for (correlate::TraceObserver* each : here) each->OnTimelineEnd();
   results.counts = placer.counts();
   results.exit_counts = exits.Counts();
   results.pv_entries = exits.Entries();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <memory>
 #include <span>
 #include <string>
@@ -107,6 +108,8 @@ class Profiler {
                          ProfileResults& results);
   absl::Status PlaceByTrace(correlate::PlacingObserver& first, const Profiles& further,
                             ProfileResults& results);
+  // Shows the trace to those who want segments, on a thread that has ended when the result is gone.
+  [[nodiscard]] std::future<void> ObserveMeanwhile() const;
 
   // Returns the request's choice, which knows of waiting vCPUs what the placer has found so far.
   [[nodiscard]] correlate::RowChoice Choice() const;

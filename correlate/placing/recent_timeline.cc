@@ -114,9 +114,13 @@ void RecentTimeline::LimitSubreasons(ExitContents& contents) {
   constexpr uint64_t kWithoutFlags = (uint64_t{1} << kShadowFlagsShift) - 1;
   if (contents.kind == ExitKind::kPageFault) contents.number &= kWithoutFlags;
   const std::pair subreason{contents.kind, contents.number};
-  if (subreasons_.size() < kMaxSubreasons) {
+  const uint64_t hash = contents.number + 7 * static_cast<uint64_t>(contents.kind);
+  auto& recent = recent_subreasons_[hash % recent_subreasons_.size()];
+  if (recent == subreason) return;
+  if (subreasons_.size() < kMaxSubreasons || subreasons_.contains(subreason)) {
     subreasons_.insert(subreason);
-  } else if (!subreasons_.contains(subreason)) {
+    recent = subreason;
+  } else {
     contents.kind = ExitKind::kOthers;
     contents.number = 0;
   }

@@ -147,6 +147,7 @@ class RecentTimeline : private TimelineObserver {
   [[nodiscard]] bool OutsideTrace(TscRange bracket) const;
 
  private:
+  [[nodiscard]] bool WantsExits() const override { return next_ != nullptr && next_->WantsExits(); }
   [[nodiscard]] bool WantsMarks() const override { return next_ != nullptr && next_->WantsMarks(); }
   void OnSegment(const Segment& segment) override;
   void OnRunstateInterval(const RunstateInterval& interval) override;
@@ -215,8 +216,10 @@ class RecentTimeline : private TimelineObserver {
   std::array<bool, trace::kEventCount> noted_events_{};            // those of NoteRecord
   std::array<bool, trace::kEventCount> handler_events_{};          // those of NoteContents
   absl::flat_hash_set<std::pair<ExitKind, uint64_t>> subreasons_;  // that were met
-  std::vector<VcpuHistory> vcpus_;                                 // by VcpuTrack::index
-  std::vector<PcpuHistory> pcpus_;                                 // by pCPU
+  // Those of them that were met last, by a hash: exits are about the same things again and again.
+  std::array<std::pair<ExitKind, uint64_t>, 64> recent_subreasons_{};
+  std::vector<VcpuHistory> vcpus_;   // by VcpuTrack::index
+  std::vector<PcpuHistory> pcpus_;   // by pCPU
   std::vector<uint32_t> unsettled_;  // the vCPUs that have an unsettled exit: indices of vcpus_
   Tsc settled_until_;                // the begin of the first of these exits' parts
   std::optional<Tsc> trace_begin_;

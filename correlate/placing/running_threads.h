@@ -24,9 +24,8 @@ class RunningThreads {
 
   // Takes the switches before `until`. O(1) for each.
   void Advance(Tsc until) {
-    if (source_ == nullptr) return;
-    while (const std::optional<ThreadSwitch> change = source_->Next(until)) {
-      vcpus_[change->vcpu].Add(change->at, change->thread);
+    if (source_ != nullptr) [[unlikely]] {
+      TakeUntil(until);
     }
   }
 
@@ -54,6 +53,13 @@ class RunningThreads {
   }
 
  private:
+  // Not inlined: the caller has a record each time, and mostly there is no source.
+  [[gnu::noinline]] void TakeUntil(Tsc until) {
+    while (const std::optional<ThreadSwitch> change = source_->Next(until)) {
+      vcpus_[change->vcpu].Add(change->at, change->thread);
+    }
+  }
+
   ThreadSource* source_;
   absl::flat_hash_map<VcpuRef, StepHistory> vcpus_;
 };

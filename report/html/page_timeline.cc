@@ -58,7 +58,8 @@ uint32_t NumberIn(absl::flat_hash_map<Key, uint32_t>& table, const Key& key) {
 
 }  // namespace
 
-void PageTimeline::OnRecord(const trace::Record& record) {
+void PageTimeline::OnRecord(const trace::Record& record,
+                            const correlate::Timeline& /*timeline*/) {
   if (record.event == trace::Event::kHwIrqHandled) OnInterrupt(record);
   if (record.event != trace::Event::kRunstateChange ||
       trace::RunstateOld(record.id) != trace::Runstate::kBlocked ||

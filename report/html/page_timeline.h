@@ -18,7 +18,7 @@
 #include "absl/status/statusor.h"
 #include "base/string_interner.h"
 #include "base/tsc.h"
-#include "correlate/trace_observer_thread.h"
+#include "correlate/pipeline_observer.h"
 #include "report/html/interval_track.h"
 #include "report/html/page_exit_list.h"
 #include "report/html/page_samples.h"
@@ -27,7 +27,7 @@
 
 namespace xenoscope::report {
 
-class PageTimeline final : public correlate::DetachedObserver {
+class PageTimeline final : public correlate::TraceObserver {
  public:
   // The report must outlive this. It must have its vendor, names and sampled range, which is the
   // range shown, before the first item. `origin` is the time 0 of all commands: the first record of
@@ -38,8 +38,9 @@ class PageTimeline final : public correlate::DetachedObserver {
   [[nodiscard]] bool Wants(trace::Event event) const override {
     return event == trace::Event::kRunstateChange || event == trace::Event::kHwIrqHandled;
   }
-  void OnRecord(const trace::Record& record) override;
+  void OnRecord(const trace::Record& record, const correlate::Timeline& timeline) override;
   void OnNonRecord(const trace::Item& item) override;
+  void OnTraceEnd(const correlate::Timeline& /*timeline*/) override {}
 
   // Finishes the timeline after the last item.
   void Finish();

@@ -2,13 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "analysis/analyse_trace.h"
 #include "analysis/summary/registry.h"
-#include "correlate/timeline.h"
+#include "correlate/timeline_pass.h"
 #include "recording/plain_file.h"
 
 namespace xenoscope::analysis {
@@ -34,18 +35,8 @@ TEST(ObservedTrace, DescribesWhatAPassOfItsOwnDescribes) {
   ASSERT_TRUE(pass.ok()) << pass.status();
 
   ObservedTrace observed(SomeAnalyses());
-  correlate::Timeline timeline(observed);
-  trace::OrderedStream stream = file->Stream();
-  while (const trace::Item* item = stream.Next()) {
-    if (item->kind != trace::ItemKind::kRecord) {
-      observed.OnNonRecord(*item);
-    } else if (observed.Wants(item->record.event)) {
-      observed.OnRecord(item->record, timeline);
-    }
-    timeline.Take(*item);
-  }
-  observed.OnTraceEnd(timeline);
-  timeline.Finish();
+  const std::array<correlate::TraceObserver*, 1> observers{&observed};
+  correlate::ObserveTrace(*file, observers);
   TraceMetadata metadata;
   metadata.dialect = pass->metadata.dialect;
   metadata.clock = pass->metadata.clock;

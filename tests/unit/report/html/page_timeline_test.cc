@@ -90,7 +90,7 @@ class PageTimelineSamples : public testing::Test {
   recording::Sample sample_;
   PageTimeline timeline_{report_, Tsc{0}};
   PageSamples samples_{resolver_};
-  correlate::DetachedObserver& trace_observer_ = timeline_;
+  correlate::TraceObserver& trace_observer_ = timeline_;
 };
 
 TEST_F(PageTimelineSamples, KeepAllSamplesWithinLimit) {
@@ -130,7 +130,8 @@ TEST_F(PageTimelineSamples, KnowTheWaker) {
   wake.tsc = Tsc{5000};
   wake.pcpu = PcpuId{3};
   wake.payload = {reinterpret_cast<const std::byte*>(words.data()), 2};
-  trace_observer_.OnRecord(wake);
+  correlate::TimelineObserver nobody;
+  trace_observer_.OnRecord(wake, correlate::Timeline(nobody));
   correlate::RunstateInterval wait;
   wait.vcpu = Vcpu(1);
   wait.vcpu_index = 1;
