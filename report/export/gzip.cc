@@ -9,10 +9,10 @@
 
 namespace xenoscope::report {
 
-absl::StatusOr<std::string> Gzip(std::string_view bytes, GzipEffort effort) {
-  const int level = effort == GzipEffort::kQuick ? 1 : 6;  // 6 is gzip's own
+absl::StatusOr<std::string> Gzip(std::string_view bytes) {
+  constexpr int kLevel = 6;  // gzip's own
   const std::unique_ptr<libdeflate_compressor, decltype(&libdeflate_free_compressor)> compressor(
-      libdeflate_alloc_compressor(level), &libdeflate_free_compressor);
+      libdeflate_alloc_compressor(kLevel), &libdeflate_free_compressor);
   if (compressor == nullptr) return InternalError("there is no memory to compress with");
   std::string out(libdeflate_gzip_compress_bound(compressor.get(), bytes.size()), '\0');
   const size_t size = libdeflate_gzip_compress(compressor.get(), bytes.data(), bytes.size(),

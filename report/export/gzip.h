@@ -1,7 +1,6 @@
 // Compresses bytes in memory with gzip (RFC 1952).
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -9,11 +8,8 @@
 
 namespace xenoscope::report {
 
-// How much time compression may take: as much as gzip's, or a third of it, for more bytes.
-enum class GzipEffort : uint8_t { kUsual, kQuick };
-
 // Returns the compressed bytes. Equal bytes give equal results, as the header has no time and no
 // name. Memory: those of the bytes once more. Errors: Internal when libdeflate fails.
-absl::StatusOr<std::string> Gzip(std::string_view bytes, GzipEffort effort = GzipEffort::kUsual);
+absl::StatusOr<std::string> Gzip(std::string_view bytes);
 
 }  // namespace xenoscope::report

@@ -4,7 +4,6 @@
 #include <bit>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <utility>
 
 #include "base/error.h"
 #include "report/html/packed.h"
@@ -15,14 +14,20 @@ namespace {
 // Where all intervals are shown together that there can be: 16 of these are years.
 constexpr uint64_t kLongest = uint64_t{1} << 56U;
 
-// Units of times: 2^4 cycles where there are too many bytes, then 2^8, a tenth of a microsecond.
-constexpr unsigned kShiftStep = 4;
-constexpr unsigned kMaxShift = 8;
+// The unit of times where there are too many bytes: 2^8 cycles, a tenth of a microsecond.
+constexpr unsigned kCoarseShift = 8;
+// Columns whose estimate is so many times what is wanted are longer, however wrong the estimate is.
+constexpr double kSurelyLonger = 1.5;
 
 // TrackLimit::Thin: while intervals come, passes are many and their result is not the last one; for
 // the page, bytes that are left would show more. Intervals of one kind have similar lengths.
 constexpr uint64_t kCoarseParts = 4;
 constexpr uint64_t kFineParts = 8;
+
+// Returns the number of bytes that WriteNumber writes: a byte for seven bits. O(1).
+size_t BytesOf(uint64_t number) {
+  return (static_cast<size_t>(std::bit_width(number | 1U)) * 9 + 64) / 64;
+}
 
 uint64_t Zigzag(uint64_t difference) {
   return (difference << 1U) ^ (static_cast<int64_t>(difference) < 0 ? ~uint64_t{0} : 0);
@@ -69,29 +74,34 @@ void IntervalTrack::AddParts(const Entry& from, Entry& into) {
   }
 }
 
-void IntervalTrack::Append(const Entry& entry, ShortIntervals together) {
+template <typename F>
+void IntervalTrack::Join(const Entry& entry, ShortIntervals together, Entry& open, F write) {
   const bool is_short = entry.head == 0 || entry.end - entry.begin < together.below;
-  if (!is_short) {
-    Close();
-    Write(entry);
-    return;
-  }
-  const bool joins = open_.count > 0 && entry.begin >= open_.end &&
-                     entry.begin - open_.end < together.below &&
-                     entry.end - open_.begin <= together.Longest();
+  const bool joins = is_short && open.count > 0 && entry.begin >= open.end &&
+                     entry.begin - open.end < together.below &&
+                     entry.end - open.begin <= together.Longest();
   if (!joins) {
-    Close();
-    open_ = entry;
+    if (open.count > 0) write(open);
+    open = {};
+    if (is_short) {
+      open = entry;
+    } else {
+      write(entry);
+    }
     return;
   }
-  if (open_.head != 0) {
-    Entry several{.begin = open_.begin, .end = open_.end, .count = open_.count};
-    AddParts(open_, several);
-    open_ = several;
+  if (open.head != 0) {
+    Entry several{.begin = open.begin, .end = open.end, .count = open.count};
+    AddParts(open, several);
+    open = several;
   }
-  AddParts(entry, open_);
-  open_.end = entry.end;
-  open_.count += entry.count;
+  AddParts(entry, open);
+  open.end = entry.end;
+  open.count += entry.count;
+}
+
+void IntervalTrack::Append(const Entry& entry, ShortIntervals together) {
+  Join(entry, together, open_, [this](const Entry& complete) { Write(complete); });
 }
 
 void IntervalTrack::Write(const Entry& entry) {
@@ -141,6 +151,28 @@ void IntervalTrack::Thin(ShortIntervals together) {
   ForEachEntry(columns, shift, [&](const Entry& entry) { Append(entry, together); });
 }
 
+IntervalTrack::Size IntervalTrack::IfThinned(ShortIntervals together) const {
+  Size size;
+  uint64_t last_end = 0;  // in units of 2^together.shift
+  const auto count = [&](const Entry& entry) {
+    const uint64_t begin = entry.begin >> together.shift;
+    const uint64_t end = entry.end >> together.shift;
+    ++size.entries;
+    size.bytes += BytesOf(entry.head) + BytesOf(Zigzag(begin - last_end)) + BytesOf(end - begin);
+    if (entry.head == 0) {
+      size.bytes += BytesOf(entry.count);
+      for (const uint64_t part : entry.parts) size.bytes += BytesOf(part >> together.shift);
+    }
+    last_end = end;
+  };
+  Entry open;
+  const auto take = [&](const Entry& entry) { Join(entry, together, open, count); };
+  ForEachEntry(columns_, shift_, take);
+  if (open_.count > 0) take(open_);
+  if (open.count > 0) count(open);
+  return size;
+}
+
 void IntervalTrack::CountLengths(Lengths& lengths) const {
   const auto count = [&lengths](const Entry& entry) {
     ++lengths.at(entry.head == 0 ? 0 : std::bit_width(entry.end - entry.begin));
@@ -163,70 +195,126 @@ void TrackLimit::Add(IntervalTrack& track, uint32_t code, TrackPart part, uint64
   entries_ -= track.entries();
   track.Add(code, part, begin, length, together_);
   entries_ += track.entries();
-  if (entries_ > most_) Thin(most_ / 4 * 3, kCoarseParts, all);
+  if (entries_ > most_) ThinTo(most_ / 4 * 3, all);
 }
 
 bool TrackLimit::IsLeast() const { return entries_ == 0 || together_.below >= kLongest; }
 
-std::string TrackLimit::Gather(ForEachTrack all) {
+absl::Status TrackLimit::Gather(ForEachTrack all) {
+  if (gathered_) return absl::OkStatus();
   packed_ = {.unit = uint64_t{1} << together_.shift, .together_below = together_.below};
-  std::string bytes;
+  columns_.clear();
   entries_ = 0;
   all([&](IntervalTrack& track) {
     for (const NumberColumn& column : track.Finish()) {
       packed_.bytes.push_back(column.bytes().size());
-      bytes += column.bytes();
+      columns_ += column.bytes();
     }
     entries_ += track.entries();
   });
-  return bytes;
+  XENOSCOPE_ASSIGN_OR_RETURN(ratio_, PackedRatio(columns_));
+  gathered_ = true;
+  return absl::OkStatus();
+}
+
+bool TrackLimit::AreSurelyLonger(size_t most_bytes) const {
+  return static_cast<double>(columns_.size()) * ratio_ >
+             kSurelyLonger * static_cast<double>(most_bytes) &&
+         !IsLeast();
 }
 
 absl::Status TrackLimit::ChooseUnit(size_t most_bytes, ForEachTrack all) {
-  for (;; all([this](IntervalTrack& track) { track.Thin(together_); })) {
-    if (packed_.packed.empty()) {
-      const std::string bytes = Gather(all);
-      const bool may_be_coarser = together_.shift < kMaxShift && !IsLeast();
-      if (!may_be_coarser || !IsFarLonger(bytes, most_bytes)) {
-        XENOSCOPE_ASSIGN_OR_RETURN(packed_.packed, Packed(bytes));
-      }
+  XENOSCOPE_RETURN_IF_ERROR(Gather(all));
+  if (together_.shift == kCoarseShift || !AreSurelyLonger(most_bytes)) return absl::OkStatus();
+  Coarsen(all);
+  return Gather(all);
+}
+
+absl::Status TrackLimit::Fit(size_t most_bytes, ForEachTrack all) {
+  const auto most = static_cast<double>(most_bytes);
+  for (;;) {
+    XENOSCOPE_RETURN_IF_ERROR(ChooseUnit(most_bytes, all));
+    if (AreSurelyLonger(most_bytes)) {
+      ThinToBytes(kSurelyLonger * most / ratio_, all);
+      continue;
     }
-    const bool is_known = !packed_.packed.empty();
-    if (is_known && (Fits(most_bytes) || together_.shift == kMaxShift)) return absl::OkStatus();
-    together_.shift += kShiftStep;
-    packed_.packed.clear();
+    XENOSCOPE_ASSIGN_OR_RETURN(packed_.packed, Packed(columns_));
+    if (packed_.packed.size() <= most_bytes || IsLeast()) return absl::OkStatus();
+    if (together_.shift < kCoarseShift) {
+      Coarsen(all);
+    } else {
+      const auto bytes = static_cast<double>(columns_.size());
+      ThinToBytes(most * bytes / static_cast<double>(packed_.packed.size()), all);
+    }
   }
 }
 
-absl::StatusOr<PackedTracks> TrackLimit::Pack(size_t most_bytes, ForEachTrack all) {
-  XENOSCOPE_RETURN_IF_ERROR(ChooseUnit(most_bytes, all));
-  while (!Fits(most_bytes)) {
-    Thin(entries_ * most_bytes / packed_.packed.size(), kFineParts, all);
-    const std::string bytes = Gather(all);
-    XENOSCOPE_ASSIGN_OR_RETURN(packed_.packed, Packed(bytes));
-  }
-  return std::exchange(packed_, {});
-}
-
-void TrackLimit::Thin(size_t most, uint64_t parts, ForEachTrack all) {
+std::vector<uint64_t> TrackLimit::Limits(size_t most, uint64_t parts, ForEachTrack all) const {
   IntervalTrack::Lengths lengths{};
   all([&lengths](const IntervalTrack& track) { track.CountLengths(lengths); });
   // No more entries than these become fewer, whatever is beside them.
-  const auto shorter_than = [&lengths](uint64_t below) {
+  const auto may_be_enough = [&](uint64_t below) {
     const auto end = lengths.begin() + std::bit_width(below) + 1;
-    return std::accumulate(lengths.begin(), end, size_t{0});
+    return entries_ <= most + std::accumulate(lengths.begin(), end, size_t{0});
   };
+  std::vector<uint64_t> limits;
   // From a fraction of a microsecond on.
-  together_.below = std::max<uint64_t>(together_.below, 512);
-  while (entries_ > most && together_.below < kLongest) {
-    together_.below += together_.below / parts;
-    if (entries_ > most + shorter_than(together_.below)) continue;
-    entries_ = 0;
-    all([this](IntervalTrack& track) {
-      track.Thin(together_);
-      entries_ += track.entries();
-    });
+  uint64_t below = std::max<uint64_t>(together_.below, 512);
+  while (below < kLongest) {
+    below = std::min(kLongest, below + below / parts);
+    if (!limits.empty() || may_be_enough(below)) limits.push_back(below);
   }
+  if (limits.empty()) limits.push_back(kLongest);
+  return limits;
+}
+
+void TrackLimit::Thin(ForEachTrack all) {
+  gathered_ = false;
+  entries_ = 0;
+  all([this](IntervalTrack& track) {
+    track.Thin(together_);
+    entries_ += track.entries();
+  });
+}
+
+void TrackLimit::Coarsen(ForEachTrack all) {
+  together_.shift = kCoarseShift;
+  Thin(all);
+}
+
+void TrackLimit::ThinTo(size_t most, ForEachTrack all) {
+  for (const uint64_t below : Limits(most, kCoarseParts, all)) {
+    together_.below = below;
+    Thin(all);
+    if (entries_ <= most) return;
+  }
+}
+
+void TrackLimit::ThinToBytes(double most, ForEachTrack all) {
+  // An entry for several takes more bytes than one of them.
+  const double part = most / static_cast<double>(columns_.size());
+  const auto most_entries = static_cast<size_t>(part * static_cast<double>(entries_));
+  const std::vector<uint64_t> limits = Limits(most_entries, kFineParts, all);
+  const auto is_enough = [&](size_t i) {
+    size_t bytes = 0;
+    all([&](const IntervalTrack& track) {
+      bytes += track.IfThinned({.below = limits[i], .shift = together_.shift}).bytes;
+    });
+    return static_cast<double>(bytes) <= most;
+  };
+  // The first one that is enough is in [least, end).
+  size_t least = 0;
+  size_t end = 1;
+  while (end < limits.size() && !is_enough(end - 1)) {
+    least = end;
+    end = std::min(2 * end, limits.size());
+  }
+  while (end - least > 1) {
+    const size_t middle = least + (end - least) / 2;
+    (is_enough(middle - 1) ? end : least) = middle;
+  }
+  together_.below = limits[least];
+  Thin(all);
 }
 
 }  // namespace xenoscope::report

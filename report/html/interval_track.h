@@ -61,6 +61,13 @@ class IntervalTrack {
   using Lengths = std::array<size_t, 65>;
   // Adds those of this track. O(entries).
   void CountLengths(Lengths& lengths) const;
+  // What a track takes: its entries, and the bytes of its columns.
+  struct Size {
+    size_t entries = 0;
+    size_t bytes = 0;
+  };
+  // Returns what it would take after Thin. O(entries).
+  [[nodiscard]] Size IfThinned(ShortIntervals together) const;
 
   // The numbers of all entries, LEB128, by what they are: like beside like compresses better.
   // - kHeads: of an interval (code << 2 | part) + 1; of several 0;
@@ -89,6 +96,10 @@ class IntervalTrack {
   template <typename F>
   static void ForEachEntry(const Columns& columns, unsigned shift, F visit);
   static void AddParts(const Entry& from, Entry& into);
+  // Puts the entry together with `open` if both are short neighbours; otherwise calls write(entry)
+  // for what is complete.
+  template <typename F>
+  static void Join(const Entry& entry, ShortIntervals together, Entry& open, F write);
   void Append(const Entry& entry, ShortIntervals together);
   void Write(const Entry& entry);
   // Writes what is open.
@@ -126,33 +137,46 @@ class TrackLimit {
   // Adds the interval to the track, which is one of `all`: see IntervalTrack::Add.
   void Add(IntervalTrack& track, uint32_t code, TrackPart part, uint64_t begin, uint64_t length,
            ForEachTrack all);
-  // Returns the tracks, after the last interval, as at most `most_bytes` bytes of the page unless
-  // all intervals of a track are one entry. How many bytes an entry takes is known only now: those
-  // of a busy host have times that compress badly. Where there are too many, times get a coarser
-  // unit first, of 256 cycles at most. O(entries) for each time that there are too many bytes.
-  // Errors: Internal when libdeflate fails.
-  absl::StatusOr<PackedTracks> Pack(size_t most_bytes, ForEachTrack all);
-  // Does what Pack does first, if it will be called for at most so many bytes. Errors: the same.
+  // Makes the tracks, after the last interval, at most `most_bytes` bytes of the page unless all
+  // intervals of a track are one entry. How many bytes an entry takes is known only now: those of a
+  // busy host have times that compress badly. Where there are too many, times get a coarser unit
+  // first, of 256 cycles. O(entries log(limits of length)). Errors: Internal when libdeflate fails.
+  absl::Status Fit(size_t most_bytes, ForEachTrack all);
+  // Does what Fit does first, if it will be called for at most so many bytes: it chooses the unit,
+  // as far as an estimate says which. Errors: the same.
   absl::Status ChooseUnit(size_t most_bytes, ForEachTrack all);
+  // The tracks, after Fit.
+  [[nodiscard]] const PackedTracks& packed() const { return packed_; }
 
  private:
   // Whether each track is one entry.
   [[nodiscard]] bool IsLeast() const;
-  // Whether packed_ has at most so many bytes, or as few as possible.
-  [[nodiscard]] bool Fits(size_t most_bytes) const {
-    return packed_.packed.size() <= most_bytes || IsLeast();
-  }
-  // Sets packed_, but not its text; returns what is to be its text, before it is packed.
-  std::string Gather(ForEachTrack all);
-  // Shows more intervals together until there are at most `most` entries, or all are together. The
-  // limit of length grows by one part of so many at a time. O(entries) for each time that could be
-  // enough.
-  void Thin(size_t most, uint64_t parts, ForEachTrack all);
+  // Sets columns_, ratio_, and packed_ but its text, unless they are set. Errors: Internal when
+  // libdeflate fails.
+  absl::Status Gather(ForEachTrack all);
+  // Whether the tracks would surely be more than so many bytes of the page.
+  [[nodiscard]] bool AreSurelyLonger(size_t most_bytes) const;
+  // Shows more intervals together until there are at most `most` entries, or all are together.
+  // O(entries) for each limit of length that could be enough.
+  void ThinTo(size_t most, ForEachTrack all);
+  // The same, in the coarser unit, until there are at most so many bytes of columns.
+  // O(entries log(limits of length)).
+  void ThinToBytes(double most, ForEachTrack all);
+  // Returns the limits of length that follow that of together_, each longer by one part of so many,
+  // from the first one on with which at most `most` entries could be left. Not empty. O(entries).
+  [[nodiscard]] std::vector<uint64_t> Limits(size_t most, uint64_t parts, ForEachTrack all) const;
+  // Thins all tracks as together_ says. O(entries).
+  void Thin(ForEachTrack all);
+  // Makes the unit of times coarser. O(entries).
+  void Coarsen(ForEachTrack all);
 
   size_t most_;
   size_t entries_ = 0;
   ShortIntervals together_;
-  PackedTracks packed_;  // with `together_` as it is; empty text: not packed yet
+  bool gathered_ = false;  // whether these are of the tracks as they are
+  std::string columns_;    // those of all tracks
+  double ratio_ = 0;       // an estimate of the bytes of the page by those of columns_
+  PackedTracks packed_;    // empty text: not packed yet
 };
 
 }  // namespace xenoscope::report

@@ -18,18 +18,25 @@ void PutNumber(uint64_t value, std::string& bytes) {
   bytes.append(number.data(), WriteNumber(value, number.data()));
 }
 
-absl::StatusOr<std::string> Packed(const std::string& bytes) {
+absl::StatusOr<std::string> Packed(std::string_view bytes) {
   XENOSCOPE_ASSIGN_OR_RETURN(const std::string compressed, Gzip(bytes));
   return absl::Base64Escape(compressed);
 }
 
-bool IsFarLonger(std::string_view bytes, size_t most) {
-  constexpr double kBytesOfBase64 = 4.0 / 3;
-  constexpr double kQuickIsLonger = 1.5;  // than Packed, at most
-  // A part that would be long enough if it were hardly compressed.
-  const absl::StatusOr<std::string> part = Gzip(bytes.substr(0, most / 2 * 5), GzipEffort::kQuick);
-  return part.ok() && static_cast<double>(part->size()) * kBytesOfBase64 >
-                          static_cast<double>(most) * kQuickIsLonger;
+absl::StatusOr<double> PackedRatio(std::string_view bytes) {
+  // Four times what deflate looks back at.
+  constexpr size_t kPiece = size_t{128} << 10U;
+  constexpr size_t kPieces = 8;
+  const size_t length = std::min(bytes.size(), kPiece);
+  const size_t pieces = std::clamp<size_t>(bytes.size() / kPiece, 1, kPieces);
+  if (length == 0) return 0;
+  size_t packed = 0;
+  for (size_t i = 0; i < pieces; ++i) {
+    const size_t at = i * (bytes.size() - length) / std::max<size_t>(pieces - 1, 1);
+    XENOSCOPE_ASSIGN_OR_RETURN(const std::string piece, Packed(bytes.substr(at, length)));
+    packed += piece.size();
+  }
+  return static_cast<double>(packed) / static_cast<double>(pieces * length);
 }
 
 absl::StatusOr<ordered_json> OverTimeJson(const OverTime& of, Tsc zero, double unit) {

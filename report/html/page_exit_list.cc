@@ -37,13 +37,17 @@ uint32_t LengthStep(Cycles length) {
 }
 
 PageExitList::Exits& PageExitList::ExitsOf(const Key& key) {
+  if (last_ != nullptr && last_key_ == key) return *last_;
   constexpr uint32_t kSpread = 67;  // domains have the same few reasons
   Exits*& recent = recent_[(key.reason + kSpread * key.domain.value) % kRecent];
-  if (recent != nullptr && recent->key == key) return *recent;
-  const auto next = static_cast<uint32_t>(exits_.size());
-  const auto [at, is_new] = numbers_.try_emplace(key, next);
-  if (is_new) exits_.push_back({.key = key, .number = next});
-  recent = &exits_[at->second];  // a deque's elements stay where they are
+  if (recent == nullptr || recent->key != key) {
+    const auto next = static_cast<uint32_t>(exits_.size());
+    const auto [at, is_new] = numbers_.try_emplace(key, next);
+    if (is_new) exits_.push_back({.key = key, .number = next});
+    recent = &exits_[at->second];  // a deque's elements stay where they are
+  }
+  last_key_ = key;
+  last_ = recent;
   return *recent;
 }
 

@@ -101,6 +101,9 @@ class PageExitList {
   // Some that were asked for last: exits of a few kinds follow each other.
   static constexpr size_t kRecent = 1024;
   std::array<Exits*, kRecent> recent_{};
+  // The last one: an exit's time and the exit itself follow each other.
+  Key last_key_{};
+  Exits* last_ = nullptr;
   std::deque<Exits> exits_;  // by number
   correlate::PvEntryBounds pv_entries_{report_.sampled};
   correlate::BinnedSums counts_;

@@ -48,11 +48,10 @@ absl::StatusOr<ordered_json> PageHandlers::ToJson(
   }
   ordered_json names = ordered_json::array();
   for (const auto& [key, number] : numbers_) names[number] = Printable(HandlerTitle(key));
-  XENOSCOPE_ASSIGN_OR_RETURN(
-      const PackedTracks packed,
-      limit_.Pack(kMaxIntervalBytes, [this](auto visit) { ForEachTrack(visit); }));
+  XENOSCOPE_RETURN_IF_ERROR(
+      limit_.Fit(kMaxIntervalBytes, [this](auto visit) { ForEachTrack(visit); }));
   return ordered_json{
-      {"names", std::move(names)}, {"vcpus", std::move(vcpus)}, {"rows", packed.ToJson()}};
+      {"names", std::move(names)}, {"vcpus", std::move(vcpus)}, {"rows", limit_.packed().ToJson()}};
 }
 
 }  // namespace xenoscope::report

@@ -153,15 +153,14 @@ absl::StatusOr<ordered_json> PageThreads::ToJson(
                     {"tid", described.tid}});
     put(domains_[domain].threads[thread]);
   }
-  XENOSCOPE_ASSIGN_OR_RETURN(const PackedTracks packed,
-                             limit_.Pack(kMaxIntervalBytes, [&](auto visit) {
-                               for (IntervalTrack* track : tracks) visit(*track);
-                             }));
+  XENOSCOPE_RETURN_IF_ERROR(limit_.Fit(kMaxIntervalBytes, [&](auto visit) {
+    for (IntervalTrack* track : tracks) visit(*track);
+  }));
   ordered_json out{{"list", std::move(list)},
                    {"left_out", all - longest.size()},
                    {"vcpus", std::move(vcpus)},
                    {"numbers", std::move(numbers)},
-                   {"rows", packed.ToJson()}};
+                   {"rows", limit_.packed().ToJson()}};
   XENOSCOPE_ASSIGN_OR_RETURN(out["handlers"], handlers_.ToJson(label));
   return out;
 }

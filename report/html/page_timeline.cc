@@ -58,8 +58,7 @@ uint32_t NumberIn(absl::flat_hash_map<Key, uint32_t>& table, const Key& key) {
 
 }  // namespace
 
-void PageTimeline::OnRecord(const trace::Record& record,
-                            const correlate::Timeline& /*timeline*/) {
+void PageTimeline::OnRecord(const trace::Record& record, const correlate::Timeline& /*timeline*/) {
   if (record.event == trace::Event::kHwIrqHandled) OnInterrupt(record);
   if (record.event != trace::Event::kRunstateChange ||
       trace::RunstateOld(record.id) != trace::Runstate::kBlocked ||
@@ -77,14 +76,14 @@ void PageTimeline::OnInterrupt(const trace::Record& record) {
   const auto [begin, end] = *shown;
   ExtendTo(end);
   constexpr uint32_t kMostIrqs = 1U << 20U;
-  Detail(pcpus_[record.pcpu.value].interrupts, std::min(handled.irq, kMostIrqs), TrackPart::kFirst,
-         begin, end - begin);
+  Detail(PcpuAt(record.pcpu).interrupts, std::min(handled.irq, kMostIrqs), TrackPart::kFirst, begin,
+         end - begin);
 }
 
 void PageTimeline::OnNonRecord(const trace::Item& item) {
   if (item.kind != trace::ItemKind::kLost || lost_.size() > 4 * kMaxLosses) return;
   if (const auto shown = Shown({item.first_lost, item.record.tsc})) {
-    pcpus_.try_emplace(item.record.pcpu.value);
+    PcpuAt(item.record.pcpu);
     lost_.insert(lost_.end(), {Number(item.record.pcpu.value), Number((*shown)[0]),
                                Number((*shown)[1] - (*shown)[0]), Number(item.lost)});
   }
@@ -103,7 +102,10 @@ std::optional<std::array<uint64_t, 2>> PageTimeline::Shown(TscRange range) const
 }
 
 PageTimeline::Vcpu& PageTimeline::VcpuAt(VcpuRef ref, uint32_t index) {
-  if (index >= vcpus_.size()) vcpus_.resize(size_t{index} + 1);
+  if (index >= vcpus_.size()) {
+    vcpus_.resize(size_t{index} + 1);
+    SetMostBins();
+  }
   Vcpu& vcpu = vcpus_[index];
   if (!vcpu.known) {
     vcpu.ref = ref;
@@ -142,7 +144,23 @@ void PageTimeline::HalveResolution() {
 
 void PageTimeline::ExtendTo(uint64_t end) {
   length_ = std::max(length_, end);
-  while (end > bin_length() * kBins) HalveResolution();
+  while (end > bin_length() * most_bins_) HalveResolution();
+}
+
+void PageTimeline::SetMostBins() {
+  const size_t bytes = vcpus_.size() * kVcpuActivities + pcpus_.size() * kPcpuBinBytes;
+  // One more is begun at the end of the last.
+  most_bins_ = std::clamp<size_t>(kMaxBinBytes / bytes, 2, kBins + 1) - 1;
+}
+
+PageTimeline::Pcpu& PageTimeline::PcpuAt(PcpuId pcpu) {
+  if (pcpu.value >= pcpu_index_.size()) pcpu_index_.resize(size_t{pcpu.value} + 1);
+  Pcpu*& known = pcpu_index_[pcpu.value];
+  if (known == nullptr) {
+    known = &pcpus_[pcpu.value];
+    SetMostBins();
+  }
+  return *known;
 }
 
 template <typename F>
@@ -212,7 +230,7 @@ void PageTimeline::OnRunstateInterval(const RunstateInterval& interval) {
   ExtendTo(end);
   Vcpu& vcpu = VcpuAt(interval.vcpu, interval.vcpu_index);
   if (interval.state == TimelineState::kRunning) {
-    Pcpu& pcpu = pcpus_[interval.pcpu.value];
+    Pcpu& pcpu = PcpuAt(interval.pcpu);
     std::vector<PcpuBin>& bins = pcpu.bins;
     ForEachBinOf(begin, end, [&](uint64_t bin, float cycles) {
       if (bin >= bins.size()) bins.resize(bin + 1);
@@ -250,12 +268,7 @@ void PageTimeline::OnExit(const ExitArc& arc) {
 
 void PageTimeline::Finish() {
   exits_.Finish();
-  // The bins are longer if there are many tracks.
-  const auto bytes = [this] {
-    return (length_ / bin_length() + 1) *
-           (vcpus_.size() * kVcpuActivities + pcpus_.size() * kPcpuBinBytes);
-  };
-  while (bytes() > kMaxBinBytes) HalveResolution();
+  ExtendTo(length_);
 }
 
 std::vector<uint32_t> PageTimeline::KnownVcpus() const {
@@ -300,19 +313,19 @@ std::vector<uint32_t> PageTimeline::NumbersOf(const std::vector<uint32_t>& known
 absl::Status PageTimeline::AddIntervals(size_t most_bytes, ordered_json& out) {
   const std::vector<uint32_t> known = KnownVcpus();
   const auto all_details = [&](auto visit) { ForEachDetail(known, visit); };
+  const auto all_schedules = [&](auto visit) { ForEachSchedule(known, visit); };
   std::future<absl::Status> first = std::async(
       std::launch::async, [&] { return detail_limit_.ChooseUnit(most_bytes, all_details); });
-  XENOSCOPE_ASSIGN_OR_RETURN(
-      const PackedTracks schedule,
-      schedule_limit_.Pack(most_bytes / 4 * 3, [&](auto visit) { ForEachSchedule(known, visit); }));
+  const absl::Status schedule_fits = schedule_limit_.Fit(most_bytes / 4 * 3, all_schedules);
   XENOSCOPE_RETURN_IF_ERROR(first.get());
-  XENOSCOPE_ASSIGN_OR_RETURN(
-      const PackedTracks details,
-      detail_limit_.Pack(most_bytes - std::min(most_bytes, schedule.packed.size()), all_details));
+  XENOSCOPE_RETURN_IF_ERROR(schedule_fits);
+  const PackedTracks& schedule = schedule_limit_.packed();
+  XENOSCOPE_RETURN_IF_ERROR(
+      detail_limit_.Fit(most_bytes - std::min(most_bytes, schedule.packed.size()), all_details));
   ordered_json kinds = ordered_json::array();
   for (const auto& [kind, number] : run_kinds_) kinds[number] = kind;
   out["schedule"] = schedule.ToJson();
-  out["details"] = details.ToJson();
+  out["details"] = detail_limit_.packed().ToJson();
   out["run_kinds"] = std::move(kinds);
   out["segment_kinds"] = segment_names_.all();
   out["vcpu_numbers"] = NumbersOf(known);

@@ -101,8 +101,11 @@ class PageTimeline final : public correlate::TraceObserver {
   // Returns the part of the range that is shown, from its beginning.
   std::optional<std::array<uint64_t, 2>> Shown(TscRange range) const;
   Vcpu& VcpuAt(VcpuRef ref, uint32_t index);
+  Pcpu& PcpuAt(PcpuId pcpu);
   [[nodiscard]] uint64_t bin_length() const { return uint64_t{1} << bin_shift_; }
   void ExtendTo(uint64_t end);
+  // Sets the most bins that the page has: fewer where there are many tracks.
+  void SetMostBins();
   void HalveResolution();
   void AddToBins(Vcpu& vcpu, VcpuActivity activity, uint64_t begin, uint64_t end) const;
   // Calls part(bin, cycles) as report::ForEachBin. Nearly all ranges are within one bin.
@@ -133,10 +136,12 @@ class PageTimeline final : public correlate::TraceObserver {
   const ProfileReport& report_;
   Tsc origin_;
   uint64_t length_ = 0;
+  size_t most_bins_ = kBins;
   unsigned bin_shift_ = 10;  // the binary logarithm of the length of a bin in cycles
   std::vector<Vcpu> vcpus_;  // by VcpuTrack::index
   absl::flat_hash_map<VcpuRef, uint32_t> index_;
   std::map<uint32_t, Pcpu> pcpus_;
+  std::vector<Pcpu*> pcpu_index_;  // those of pcpus_ by number; null: not known yet
   // The kinds of intervals: state, cause, pCPU and waker of runstates; exits of segments.
   absl::flat_hash_map<std::array<uint32_t, 4>, uint32_t> run_kinds_;
   absl::flat_hash_map<std::array<uint32_t, 3>, uint32_t> segment_kinds_;

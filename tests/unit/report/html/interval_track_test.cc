@@ -162,7 +162,9 @@ TEST(TrackLimit, BoundsBytesOfPage) {
     at += length;
     length_of_all += length;
   }
-  const PackedTracks packed = limit.Pack(kMostBytes, all).value();
+  ASSERT_TRUE(limit.Fit(2 * kMostBytes, all).ok());
+  ASSERT_TRUE(limit.Fit(kMostBytes, all).ok());
+  const PackedTracks& packed = limit.packed();
   EXPECT_LE(packed.packed.size(), kMostBytes);
   EXPECT_GT(packed.packed.size(), kMostBytes / 4);
   EXPECT_GT(packed.together_below, 0);
@@ -185,10 +187,37 @@ TEST(TrackLimit, EndsWhereNothingIsSmallEnough) {
   const auto all = [&tracks](auto visit) {
     for (IntervalTrack& track : tracks) visit(track);
   };
-  EXPECT_EQ(TrackLimit(100).Pack(1, all).value().bytes.size(), 3 * IntervalTrack::kColumns);
+  TrackLimit empty(100);
+  ASSERT_TRUE(empty.Fit(1, all).ok());
+  EXPECT_EQ(empty.packed().bytes.size(), 3 * IntervalTrack::kColumns);
   TrackLimit limit(100);
   for (IntervalTrack& track : tracks) limit.Add(track, 0, TrackPart::kFirst, 5, 10, all);
-  EXPECT_EQ(limit.Pack(1, all).value().bytes.size(), 3 * IntervalTrack::kColumns);
+  ASSERT_TRUE(limit.Fit(1, all).ok());
+  EXPECT_EQ(limit.packed().bytes.size(), 3 * IntervalTrack::kColumns);
+}
+
+// What a track would take is what it takes afterwards.
+TEST(IntervalTrack, KnowsItsSizeBeforeItIsThinned) {
+  std::mt19937_64 random(7);  // NOLINT(cert-msc51-cpp): the same intervals each time
+  for (const ShortIntervals together : {ShortIntervals{.below = 0}, ShortIntervals{.below = 300},
+                                        ShortIntervals{.below = 700, .shift = 8},
+                                        ShortIntervals{.below = uint64_t{1} << 40U, .shift = 8}}) {
+    IntervalTrack track;
+    uint64_t at = 0;
+    for (size_t i = 0; i < 5000; ++i) {
+      at += random() % 100;
+      const uint64_t length = random() % 4 == 0 ? random() >> 40U : random() % 500;
+      track.Add(static_cast<uint32_t>(random() % 9), TrackPart::kSecond, at, length,
+                {.below = 200});
+      at += length;
+    }
+    const IntervalTrack::Size size = track.IfThinned(together);
+    track.Thin(together);
+    EXPECT_EQ(size.entries, track.entries()) << together.below;
+    size_t bytes = 0;
+    for (const NumberColumn& column : track.Finish()) bytes += column.bytes().size();
+    EXPECT_EQ(size.bytes, bytes) << together.below;
+  }
 }
 
 }  // namespace
