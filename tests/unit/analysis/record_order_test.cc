@@ -86,7 +86,7 @@ TEST(RecordOrder, CrossingOrderGivesResultsOfTimeOrder) {
 
 TEST(RecordOrder, GroupsGiveResultsOfTimeOrder) {
   uint64_t ran_twice = 0;
-  for (uint32_t seed = 0; seed < 25; ++seed) {
+  for (uint32_t seed = 0; seed < 50; ++seed) {
     SCOPED_TRACE(seed);
     ran_twice += ExpectResultsOfTimeOrder(RandomTrace(seed, 16), {50, 300, 2000});
   }
