@@ -1,5 +1,5 @@
-// Analyses of a trace in a pass that others share (correlate::ObserveTrace): they need no timeline
-// of their own.
+// Analyses of a trace that something else passes over, such as a profile: they need no pass and no
+// timeline of their own.
 #pragma once
 
 #include <memory>

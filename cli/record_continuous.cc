@@ -222,8 +222,7 @@ void AddContinuousOptions(Command command, ContinuousOptions& options) {
           "Join this host's slices in the store to one for each hour, once they are older than "
           "this, such as 2d; never: keep them as they are. Hours need a twentieth of the space "
           "of minutes. Default: 1d in a file, never on a server, where one command can join those "
-          "of "
-          "all hosts")
+          "of all hosts")
       .ValueName("TIME|never")
       .Group(kContinuousGroup);
   command

@@ -30,7 +30,7 @@ struct Taker {
 };
 
 // Gives records to those observers who want them, and to the timeline.
-class Shower {
+class ObserverHandler {
  public:
   // Who wants the records of an event.
   struct Wanted {
@@ -38,7 +38,7 @@ class Shower {
     uint32_t observers = 0;  // correlate::WhoWants
   };
 
-  Shower(std::span<TraceObserver* const> observers, Timeline& timeline)
+  ObserverHandler(std::span<TraceObserver* const> observers, Timeline& timeline)
       : observers_(observers), timeline_(timeline) {
     for (size_t i = 0; i < trace::kEventCount; ++i) {
       const auto event = static_cast<trace::Event>(i);
@@ -48,8 +48,8 @@ class Shower {
       if (wanted.timeline || wanted.observers != 0) events_[i] = &wanted;
     }
   }
-  Shower(const Shower&) = delete;
-  Shower& operator=(const Shower&) = delete;
+  ObserverHandler(const ObserverHandler&) = delete;
+  ObserverHandler& operator=(const ObserverHandler&) = delete;
 
   [[nodiscard]] const trace::EventTargets<Wanted>& events() const { return events_; }
 
@@ -95,8 +95,8 @@ void ObserveTrace(const trace::TraceFile& trace, std::span<TraceObserver* const>
   TimelineFanOut fan_out({observers.begin(), observers.end()});
   Timeline timeline(fan_out);
   trace::OrderedStream stream = trace.Stream();
-  Shower shower(observers, timeline);
-  StreamLateRecords late(stream, shower.events(), shower);
+  ObserverHandler handler(observers, timeline);
+  StreamLateRecords late(stream, handler.events(), handler);
   timeline.SetLateRecords(&late);
   PcpuGroups groups(timeline);
   const auto has_all = [&] {
@@ -105,7 +105,7 @@ void ObserveTrace(const trace::TraceFile& trace, std::span<TraceObserver* const>
   };
   for (Tsc through{end.value - 1}; stream.next_tsc() != trace::OrderedStream::kEnd && !has_all();
        through = stream.next_tsc() + kBetweenLooks) {
-    groups.ForEach<false>(stream, through, shower.events(), shower);
+    groups.ForEach<false>(stream, through, handler.events(), handler);
   }
   for (TraceObserver* each : observers) each->OnTraceEnd(timeline);
   timeline.Finish();

@@ -299,11 +299,10 @@ void Profiler::PlaceWithoutTrace(correlate::PlacingObserver& first, const Profil
   results.outside = samples.outside();
 }
 
-std::future<void> Profiler::ObserveMeanwhile() const {
-  std::vector<correlate::TraceObserver*> observers = request_.observers.trace;
-  std::erase_if(observers, [](const auto* each) { return !each->WantsSegments(); });
+std::future<void> Profiler::ObserveMeanwhile(
+    std::span<correlate::TraceObserver* const> observers) const {
   if (observers.empty()) return {};
-  return std::async(std::launch::async, [this, observers = std::move(observers)] {
+  return std::async(std::launch::async, [this, observers] {
     correlate::ObserveTrace(*request_.trace, observers, request_.within.end);
   });
 }
@@ -342,8 +341,10 @@ absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first, const Pro
   options.stgi = StgiOf(*request_.resolver);
   ExitCounter exits(sample_set_.sampled);
   const bool counts_exits = HasExitCounts(request_.columns.by);
-  std::vector<correlate::TraceObserver*> here = request_.observers.trace;
-  std::erase_if(here, [](const auto* each) { return each->WantsSegments(); });
+  std::vector<correlate::TraceObserver*>& observers_of_trace = request_.observers.trace;
+  const auto apart = std::stable_partition(observers_of_trace.begin(), observers_of_trace.end(),
+                                           [](const auto* each) { return !each->WantsSegments(); });
+  const std::span<correlate::TraceObserver* const> here(observers_of_trace.begin(), apart);
   std::vector<correlate::TimelineObserver*> all{observer, counts_exits ? &exits : nullptr};
   all.insert(all.end(), here.begin(), here.end());
   correlate::TimelineFanOut timeline_observers(std::move(all));
@@ -354,7 +355,7 @@ absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first, const Pro
       options.order);
   // An observer of each step shows the whole trace.
   const Tsc end = observer == nullptr ? request_.within.end : trace::OrderedStream::kEnd;
-  const std::future<void> observing = ObserveMeanwhile();
+  const std::future<void> observing = ObserveMeanwhile({apart, observers_of_trace.end()});
   XENOSCOPE_RETURN_IF_ERROR(pass.Run(*request_.trace, end));
   results.unread_from = pass.unread_from();
   if (from_trace_ != nullptr) {

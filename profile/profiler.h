@@ -108,8 +108,9 @@ class Profiler {
                          ProfileResults& results);
   absl::Status PlaceByTrace(correlate::PlacingObserver& first, const Profiles& further,
                             ProfileResults& results);
-  // Shows the trace to those who want segments, on a thread that has ended when the result is gone.
-  [[nodiscard]] std::future<void> ObserveMeanwhile() const;
+  // Shows the trace to the observers, on a thread that has ended when the result is gone.
+  [[nodiscard]] std::future<void> ObserveMeanwhile(
+      std::span<correlate::TraceObserver* const> observers) const;
 
   // Returns the request's choice, which knows of waiting vCPUs what the placer has found so far.
   [[nodiscard]] correlate::RowChoice Choice() const;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <utility>
 
 #include "base/error.h"
 #include "report/html/packed.h"
@@ -19,8 +20,9 @@ constexpr unsigned kCoarseShift = 8;
 // Columns whose estimate is so many times what is wanted are longer, however wrong the estimate is.
 constexpr double kSurelyLonger = 1.5;
 
-// TrackLimit::Thin: while intervals come, passes are many and their result is not the last one; for
-// the page, bytes that are left would show more. Intervals of one kind have similar lengths.
+// Parts of TrackLimit::Limits: while intervals come (ThinTo), passes are many and their result is
+// not the last one; for the page (ThinToBytes), bytes that are left would show more. Intervals of
+// one kind have similar lengths.
 constexpr uint64_t kCoarseParts = 4;
 constexpr uint64_t kFineParts = 8;
 
