@@ -311,16 +311,22 @@ absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first, const Pro
                                     ProfileResults& results) {
   correlate::PipelineObserver* const observer = request_.observers.pipeline;
   SamplesWithin samples(*samples_, request_.within);
+  correlate::FanOutObserver fan_out({});
+  std::vector<std::unique_ptr<correlate::EmRefiner>> refiners;
+  const auto add = [&](correlate::PlacingObserver& profile,
+                       const correlate::EmRefinementOptions& refinement) {
+    // Samples of the trace itself are at known instants: there is nothing to refine.
+    if (from_trace_ != nullptr) return fan_out.Add(&profile);
+    refiners.push_back(
+        std::make_unique<correlate::EmRefiner>(refinement, *request_.resolver, profile));
+    fan_out.Add(refiners.back().get());
+  };
   correlate::EmRefinementOptions refinement = RefinementOptionsFor(request_.columns.by);
   if (observer != nullptr || request_.columns.with_totals) refinement.each_sample = true;
-  correlate::EmRefiner refiner(refinement, *request_.resolver, first);
-  std::vector<std::unique_ptr<correlate::EmRefiner>> further_refiners;
-  correlate::FanOutObserver fan_out({&refiner});
+  add(first, refinement);
   std::vector<std::vector<correlate::Dimension>> all_columns = request_.columns.further_by;
   for (size_t i = 0; i < further.size(); ++i) {
-    further_refiners.push_back(std::make_unique<correlate::EmRefiner>(
-        RefinementOptionsFor(all_columns[i]), *request_.resolver, *further[i]));
-    fan_out.Add(further_refiners.back().get());
+    add(*further[i], RefinementOptionsFor(all_columns[i]));
   }
   all_columns.push_back(request_.columns.by);
   // An observer that sees the trace, too, sees both on this thread.
@@ -365,8 +371,7 @@ absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first, const Pro
   for (correlate::TraceObserver* each : here) each->OnTraceEnd(placer.timeline());
   XENOSCOPE_RETURN_IF_ERROR(placer.Finish());
   if (thread) thread->Finish();
-  refiner.Finish();
-  for (const auto& each : further_refiners) each->Finish();
+  for (const auto& each : refiners) each->Finish();
   for (correlate::TraceObserver* each : here) each->OnTimelineEnd();
   results.counts = placer.counts();
   results.exit_counts = exits.Counts();
