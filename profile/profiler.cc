@@ -26,9 +26,10 @@ using recording::Recording;
 using recording::RecordingInfo;
 
 // Samples of the trace itself are instants: they can be placed at any time, so many cycles (about
-// 50 ms) at once. More would be faster with 128 pCPUs, but slower with 16, whose past is then more
-// than the caches hold.
+// 50 ms) at once, and nothing before them is asked for. This much is kept nevertheless (about
+// 0.5 ms), as clocks of pCPUs may differ.
 constexpr Cycles kPlacedAtOnce = Cycles{1} << 27;
+constexpr Cycles kKeptBefore = Cycles{1} << 20;
 
 // Returns the time of the first record; the end of time if there is none.
 Tsc FirstRecord(const trace::TraceFile& trace) {
@@ -193,7 +194,7 @@ Profiler Profiler::OfTrace(ProfileRequest request, Clock clock) {
   correlate::ExitSamples* const from_trace = samples.get();
   Profiler profiler(std::move(request), std::move(set), std::move(samples));
   profiler.from_trace_ = from_trace;
-  profiler.longest_bracket_ = kPlacedAtOnce;
+  profiler.longest_bracket_ = kKeptBefore;
   return profiler;
 }
 
@@ -339,6 +340,7 @@ absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first, const Pro
   for (size_t i = 1; i < sample_set_.comparison.events.size(); ++i) {
     for (const uint16_t event : sample_set_.comparison.events[i].group) options.beside.set(event);
   }
+  if (from_trace_ != nullptr) options.forget_every = kPlacedAtOnce;
   options.uniform_in_time = sample_set_.stratified;
   options.threads = request_.threads;
   if (observer == nullptr && !options.by_waiting && options.threads == nullptr) {

@@ -15,9 +15,6 @@ namespace {
 
 using recording::Sample;
 
-// The timeline is pruned after this many cycles at the earliest (a few milliseconds).
-constexpr Cycles kForgetEvery = Cycles{1} << 23;
-
 }  // namespace
 
 Placer::Placer(const PlacingOptions& options, SampleSource& samples, PlacingObserver& observer,
@@ -115,7 +112,7 @@ void Placer::PlaceHeld(bool at_end) {
 
 void Placer::Forget() {
   const Tsc now = timeline_.now();
-  forget_at_ = now + std::max(options_.longest_bracket / 2, kForgetEvery);
+  forget_at_ = now + std::max(options_.longest_bracket / 2, options_.forget_every);
   const uint64_t end = (batch_.empty() ? now : batch_.front().when.end).value;
   const Tsc horizon = std::min(now, Tsc{end - std::min(end, options_.longest_bracket)});
   forgotten_ = std::max(forgotten_, horizon);
