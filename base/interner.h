@@ -2,11 +2,13 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/hash.h"
 
 namespace xenoscope {
 
@@ -17,9 +19,9 @@ template <typename Key, size_t kPlaces>
 class Interner {
  public:
   // Returns the key's number; that of a new key is the size before the call. `mixed` is any
-  // function of the key, and selects the key's place. O(1).
+  // function of the key, all bits of which select the key's place. O(1).
   uint32_t Intern(const Key& key, uint64_t mixed) {
-    uint32_t& recent = recent_[mixed % kPlaces];
+    uint32_t& recent = recent_[MultiplyHash(mixed) >> kShift];
     if (recent < keys_.size() && keys_[recent] == key) [[likely]] {
       return recent;
     }
@@ -38,6 +40,9 @@ class Interner {
   }
 
  private:
+  static_assert(std::has_single_bit(kPlaces) && kPlaces > 1);
+  static constexpr int kShift = std::countl_zero(kPlaces) + 1;
+
   std::vector<Key> keys_;
   absl::flat_hash_map<Key, uint32_t> index_;
   std::array<uint32_t, kPlaces> recent_{};

@@ -96,7 +96,7 @@ uint32_t Profile::StratumOf(VcpuRef vcpu, Context context) {
   if (!IsTraced(context.kind)) vcpu = {};
   const size_t mixed = context.reason + 13 * static_cast<size_t>(context.kind) +
                        29 * vcpu.vcpu.value + 37 * vcpu.domain.value + context.number +
-                       uint64_t{41} * context.thread;
+                       uint64_t{41} * context.thread + 43 * static_cast<size_t>(context.exit_kind);
   const uint32_t number = stratum_numbers_.Intern({vcpu, context}, mixed);
   if (number == sums_.strata.all.size()) {
     Stratum& stratum = sums_.strata.all.emplace_back();

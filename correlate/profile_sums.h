@@ -83,12 +83,12 @@ struct RowSums {
   uint32_t Find(const RowKey& key) {
     uint64_t mixed = 0;
     for (const uint64_t value : key) mixed = MultiplyHash(mixed ^ value);
-    return keys.Intern(key, mixed >> 32);
+    return keys.Intern(key, mixed);
   }
   // Returns the number of the row's part in the stratum, which may be a new one. O(1).
   uint32_t PartOf(uint32_t row, uint32_t stratum) {
     const uint64_t key = uint64_t{row} << 32 | stratum;
-    const uint32_t number = part_numbers.Intern(key, MultiplyHash(key) >> 32);
+    const uint32_t number = part_numbers.Intern(key, key);
     if (number == parts.size()) parts.push_back({.row = row, .stratum = stratum, .sums = {}});
     return number;
   }

@@ -2,8 +2,11 @@
 // in few contexts, again and again.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
+#include "base/hash.h"
 #include "base/ids.h"
 #include "base/tsc.h"
 #include "correlate/context.h"
@@ -15,7 +18,17 @@ class TracedTime {
  public:
   // Adds `time` to the sum of the context. A sum that must make room goes to the observer. O(1).
   void Add(VcpuRef vcpu, const Context& context, const ContextTime& time,
-           PlacingObserver& observer);
+           PlacingObserver& observer) {
+    if (sums_.empty()) [[unlikely]] {
+      Begin(vcpu);
+    }
+    Sum& sum = sums_[PlaceOf(context)];
+    if (sum.context != context) [[unlikely]] {
+      Replace(sum, context, observer);
+    }
+    sum.time.cycles += time.cycles;
+    sum.time.stays += time.stays;
+  }
   // Gives all sums to the observer, and forgets them. `median_stay` is that of the vCPU.
   void Flush(Cycles median_stay, PlacingObserver& observer);
 
@@ -24,8 +37,29 @@ class TracedTime {
     Context context;
     ContextTime time;
   };
+  // So many contexts' sums are kept at once: that of the guest, to which exits return, and
+  // 2^kPlaceBits others.
+  static constexpr unsigned kPlaceBits = 5;
+  static constexpr size_t kPlaces = 1 + (size_t{1} << kPlaceBits);
+
+  // Returns the place of the context's sum. Addresses are multiples of powers of two: all bits
+  // count.
+  [[nodiscard]] static size_t PlaceOf(const Context& context) {
+    const bool is_guest = context.kind == ContextKind::kGuest;
+    if (is_guest && (context.waiting | context.wakeup | context.thread) == 0) return 0;
+    const uint64_t mixed = context.number + (uint64_t{context.reason} << 8U) +
+                           (uint64_t{context.waiting} << 16U) + (uint64_t{context.wakeup} << 24U) +
+                           (uint64_t{context.thread} << 32U) +
+                           (static_cast<uint64_t>(context.exit_kind) << 56U) +
+                           (static_cast<uint64_t>(context.kind) << 48U);
+    return 1 + (MultiplyHash(mixed) >> (64 - kPlaceBits));
+  }
+  void Begin(VcpuRef vcpu);
+  // Makes the sum that of the context, from 0 on.
+  void Replace(Sum& sum, const Context& context, PlacingObserver& observer) const;
+
   VcpuRef vcpu_;
-  std::vector<Sum> sums_;  // by a hash of the context; empty until the first is added
+  std::vector<Sum> sums_;  // by PlaceOf; empty until the first is added
 };
 
 }  // namespace xenoscope::correlate

@@ -141,9 +141,10 @@ PlacingOptions WithoutTransitions() {
   return options;
 }
 
-Lines Place(const TraceBuilder& bytes, std::vector<Sample> samples, PlacingCounts* counts = nullptr,
-            trace::Vendor vendor = trace::Vendor::kSvm, LoggedRip rule = LoggedRip::kOfLastEntry,
-            PlacingOptions options = WithoutTransitions()) {
+Lines LinesOf(const TraceBuilder& bytes, std::vector<Sample> samples,
+              PlacingCounts* counts = nullptr, trace::Vendor vendor = trace::Vendor::kSvm,
+              LoggedRip rule = LoggedRip::kOfLastEntry,
+              PlacingOptions options = WithoutTransitions()) {
   options.sampled = {Tsc{0}, Tsc{1'000'000}};
   for (const Sample& sample : samples) {
     options.longest_bracket = std::max(options.longest_bracket, sample.when.Length());
@@ -172,7 +173,7 @@ TraceBuilder HvmGuest() {
 
 TEST(Placing, MatchesNmiExitAndRepairsAddress) {
   PlacingCounts counts;
-  const Lines lines = Place(HvmGuest(), {Bracketed(1, Mode::kUser, 0x1002, 15, 50)}, &counts);
+  const Lines lines = LinesOf(HvmGuest(), {Bracketed(1, Mode::kUser, 0x1002, 15, 50)}, &counts);
   EXPECT_THAT(lines.lines, ElementsAre("d1v0 user 0x1100 twin: guest 1.00"));
   EXPECT_EQ(counts.repaired, 1U);
   EXPECT_EQ(counts.nmi_exits, 1U);
@@ -189,7 +190,7 @@ TEST(Placing, NestedGuestIsAContextOfItsOwn) {
           Rec(kVmexit64, 34, {kVmexitVmrun, 0x8800, 0}), Rec(kVmentry | trace::kNested, 36, {}),
           Rec(kVmexit64 | trace::kNested, 40, {kSvmExitNmi, 0x1100, 0}), Rec(kHvmNmi, {}),
           Rec(kVmentry | trace::kNested, 42, {}), Rec(kRunningToBlocked, 60, {kD1V0})});
-  const Lines lines = Place(trace, {Bracketed(1, Mode::kUser, 0x1002, 15, 50)});
+  const Lines lines = LinesOf(trace, {Bracketed(1, Mode::kUser, 0x1002, 15, 50)});
   EXPECT_THAT(lines.lines, ElementsAre("d1v0 user 0x1100 twin: nested guest 1.00"));
   EXPECT_THAT(lines.traced(),
               UnorderedElementsAre("d1v0 resume 2", "d1v0 guest 10", "d1v0 nested guest 30",
@@ -200,14 +201,14 @@ TEST(Placing, GuestSamplesDoNotMatchNmiExits) {
   Sample sample = Bracketed(1, Mode::kUser, 0x1002, 15, 50);
   sample.timed = true;
   PlacingCounts counts;
-  EXPECT_THAT(Place(HvmGuest(), {sample}, &counts).lines,
+  EXPECT_THAT(LinesOf(HvmGuest(), {sample}, &counts).lines,
               ElementsAre("d1v0 user 0x1002 bracketed: guest 1.00"));
   EXPECT_EQ(counts.repaired + counts.stale, 0U);
   sample.when = {Tsc{100}, Tsc{200}};
-  EXPECT_THAT(Place(HvmGuest(), {sample}).lines, ElementsAre("d1v0 outside_trace"));
+  EXPECT_THAT(LinesOf(HvmGuest(), {sample}).lines, ElementsAre("d1v0 outside_trace"));
   sample.vcpu.domain = DomainId{9};
   sample.when = {Tsc{15}, Tsc{50}};
-  EXPECT_THAT(Place(HvmGuest(), {sample}).lines, ElementsAre("d9v0 unknown_vcpu"));
+  EXPECT_THAT(LinesOf(HvmGuest(), {sample}).lines, ElementsAre("d9v0 unknown_vcpu"));
 }
 
 // Xen switches from d1 to d2 in [31, 41): that is time of d2, but `current` is still d1's vCPU.
@@ -218,8 +219,8 @@ TEST(Placing, SwitchIsTimeOfOneVcpuAndHasSamplesOfTheOther) {
                    Rec(kRunningToRunnable, 30, {kD1V0}), Rec(kRunnableToRunning, 31, {kD2V0}),
                    Rec(kCsched2RunqPos, 41, {kD1V0, 1}), Rec(kRunningToBlocked, 61, {kD2V0})});
   const Lines lines =
-      Place(trace, {Bracketed(1, Mode::kXen, 7, 15, 60), Bracketed(1, Mode::kUser, 8, 15, 60),
-                    Bracketed(2, Mode::kXen, 7, 15, 61), Bracketed(2, Mode::kKernel, 8, 15, 61)});
+      LinesOf(trace, {Bracketed(1, Mode::kXen, 7, 15, 60), Bracketed(1, Mode::kUser, 8, 15, 60),
+                      Bracketed(2, Mode::kXen, 7, 15, 61), Bracketed(2, Mode::kKernel, 8, 15, 61)});
   EXPECT_THAT(lines.lines, ElementsAre("d1v0 xen 0x7 bracketed: exit 72 0.50 d2v0 switch 0.50",
                                        "d1v0 user 0x8 bracketed: guest 1.00",
                                        "d2v0 xen 0x7 bracketed: running 1.00",
@@ -238,7 +239,7 @@ TEST(Placing, SwitchesFromDomainsWithoutSamplesInXenAreApart) {
                    Rec(kRunningToRunnable, 61, {kD2V0}), Rec(kRunnableToRunning, 62, {kD1V0}),
                    Rec(kCsched2RunqPos, 65, {kD2V0, 1}), Rec(kRunningToBlocked, 80, {kD1V0})});
   const Lines of_d2 =
-      Place(trace, {Bracketed(1, Mode::kKernel, 8, 15, 30), Bracketed(2, Mode::kXen, 7, 15, 70)});
+      LinesOf(trace, {Bracketed(1, Mode::kKernel, 8, 15, 30), Bracketed(2, Mode::kXen, 7, 15, 70)});
   EXPECT_THAT(of_d2.lines, ElementsAre("d1v0 kernel 0x8 bracketed: running 1.00",
                                        "d2v0 xen 0x7 bracketed: running 0.87 d1v0 switch 0.13"));
   EXPECT_THAT(of_d2.traced(), UnorderedElementsAre("d1v0 running 35", "d1v0 switch 3",
@@ -251,7 +252,7 @@ TEST(Placing, InstantsBehindAStopAreNotOfTheSwitch) {
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kRunningToRunnable, 30, {kD1V0}),
                    Rec(kRunnableToRunning, 31, {kD2V0}), Rec(kCsched2RunqPos, 41, {kD1V0, 1}),
                    Rec(kRunningToBlocked, 61, {kD2V0})});
-  EXPECT_THAT(Place(trace, {Bracketed(1, Mode::kKernel, 7, 35, 36)}).lines,
+  EXPECT_THAT(LinesOf(trace, {Bracketed(1, Mode::kKernel, 7, 35, 36)}).lines,
               ElementsAre("d1v0 not_running"));
 }
 
@@ -262,7 +263,7 @@ TEST(Placing, OnIntelLoggedRipIsExitRip) {
                    Rec(kVmexit64, 30, {kVmxExceptionNmi, 0x1000, 0}), Rec(kHvmNmi, {}),
                    Rec(kVmentry, 32, {}), Rec(kRunningToBlocked, 60, {kD1V0})});
   PlacingCounts counts;
-  const Lines lines = Place(
+  const Lines lines = LinesOf(
       trace, {Bracketed(1, Mode::kUser, 0x1000, 15, 50), Bracketed(1, Mode::kUser, 7, 15, 50)},
       &counts, trace::Vendor::kVmx, LoggedRip::kOfExit);
   EXPECT_THAT(lines.lines, ElementsAre("d1v0 user 0x1000 twin: guest 1.00",
@@ -274,22 +275,22 @@ TEST(Placing, StaleRipOfAnotherExitIsXenLeavingTheGuest) {
   PlacingOptions options;
   options.stgi = 0xe;
   // The guest was entered at 0x1100 for the last time before the interrupt exit.
-  const Lines lines =
-      Place(HvmGuest(),
-            {Bracketed(1, Mode::kUser, 0x1002, 15, 50), Bracketed(1, Mode::kUser, 0x1100, 15, 50)},
-            nullptr, trace::Vendor::kSvm, LoggedRip::kOfLastEntry, options);
+  const Lines lines = LinesOf(
+      HvmGuest(),
+      {Bracketed(1, Mode::kUser, 0x1002, 15, 50), Bracketed(1, Mode::kUser, 0x1100, 15, 50)},
+      nullptr, trace::Vendor::kSvm, LoggedRip::kOfLastEntry, options);
   EXPECT_THAT(lines.lines, ElementsAre("d1v0 user 0x1100 twin: guest 1.00",
                                        "d1v0 xen 0xe at_exit: transition 1.00"));
 }
 
 TEST(Placing, XenSamplesAreWeightedByExitLength) {
   // CPUID 6 cycles, NMI 2, interrupt 4; before and after the guest's sample the twin decides.
-  EXPECT_THAT(Place(HvmGuest(), {Bracketed(1, Mode::kXen, 0xf, 15, 50)}).lines,
+  EXPECT_THAT(LinesOf(HvmGuest(), {Bracketed(1, Mode::kXen, 0xf, 15, 50)}).lines,
               ElementsAre("d1v0 xen 0xf bracketed: exit 72 0.50 exit 61 0.17 exit 60 0.33"));
   EXPECT_THAT(
-      Place(HvmGuest(),
-            {Bracketed(1, Mode::kXen, 0xf, 15, 50), Bracketed(1, Mode::kUser, 0x1002, 15, 50),
-             Bracketed(1, Mode::kXen, 0xf, 15, 50)})
+      LinesOf(HvmGuest(),
+              {Bracketed(1, Mode::kXen, 0xf, 15, 50), Bracketed(1, Mode::kUser, 0x1002, 15, 50),
+               Bracketed(1, Mode::kXen, 0xf, 15, 50)})
           .lines,
       ElementsAre("d1v0 xen 0xf bracketed: exit 72 1.00", "d1v0 user 0x1100 twin: guest 1.00",
                   "d1v0 xen 0xf bracketed: exit 61 0.33 exit 60 0.67"));
@@ -301,8 +302,8 @@ TEST(Placing, XenSamplesAreInTransitionsToo) {
   PlacingOptions options;
   options.cycles_per_transition = 3;
   const auto place = [&options](std::vector<Sample> samples) {
-    return Place(HvmGuest(), std::move(samples), nullptr, trace::Vendor::kSvm,
-                 LoggedRip::kOfLastEntry, options);
+    return LinesOf(HvmGuest(), std::move(samples), nullptr, trace::Vendor::kSvm,
+                   LoggedRip::kOfLastEntry, options);
   };
   // 3 cycles of the first stay, 6 of the CPUID exit; of the second stay half of 2 near its begin
   // and of 1 near its end.
@@ -322,11 +323,11 @@ TEST(Placing, RankNarrowsPlaceInBracket) {
   // Of two instants in 12 cycles the earlier is in the first 6 with 1 - (1/2)^2, in the last 4 with
   // (1/3)^2; the later in the first 6 with (1/2)^2, and before the last 4 with (2/3)^2.
   const Sample xen = Bracketed(1, Mode::kXen, 0xf, 15, 50);
-  EXPECT_THAT(Place(HvmGuest(), {xen, xen}).lines,
+  EXPECT_THAT(LinesOf(HvmGuest(), {xen, xen}).lines,
               ElementsAre("d1v0 xen 0xf bracketed: exit 72 0.75 exit 61 0.14 exit 60 0.11",
                           "d1v0 xen 0xf bracketed: exit 72 0.25 exit 61 0.19 exit 60 0.56"));
   // Of very many, the first are not where the last ones are; neighbours are placed alike.
-  const Lines many = Place(HvmGuest(), std::vector<Sample>(1600, xen));
+  const Lines many = LinesOf(HvmGuest(), std::vector<Sample>(1600, xen));
   EXPECT_EQ(many.lines.front(), "d1v0 xen 0xf bracketed: exit 72 1.00 exit 61 0.00");
   EXPECT_EQ(many.lines.front(), many.lines[99]);
   EXPECT_NE(many.lines.front(), many.lines[800]);
@@ -334,7 +335,7 @@ TEST(Placing, RankNarrowsPlaceInBracket) {
 }
 
 TEST(Placing, ReportsTracedTimeOfSampledRange) {
-  EXPECT_THAT(Place(HvmGuest(), {}).traced(),
+  EXPECT_THAT(LinesOf(HvmGuest(), {}).traced(),
               ElementsAre("d1v0 exit 60 4", "d1v0 exit 61 2", "d1v0 exit 72 6", "d1v0 guest 36",
                           "d1v0 resume 2"));
 }
@@ -346,8 +347,8 @@ TEST(Placing, PlacesPvSamplesInRunningIntervals) {
           Rec(kRunningToRunnable, 20, {kD1V0}), Rec(kRunnableToRunning, 20, {kD2V0}),
           Rec(kRunningToBlocked, 90, {kD2V0})});
   EXPECT_THAT(
-      Place(trace, {Bracketed(1, Mode::kXen, 1, 12, 40), Bracketed(1, Mode::kXen, 1, 25, 40),
-                    Bracketed(2, Mode::kUser, 1, 12, 40)})
+      LinesOf(trace, {Bracketed(1, Mode::kXen, 1, 12, 40), Bracketed(1, Mode::kXen, 1, 25, 40),
+                      Bracketed(2, Mode::kUser, 1, 12, 40)})
           .lines,
       ElementsAre("d1v0 xen 0x1 bracketed: running 1.00", "d1v0 not_running",
                   "d2v0 user 0x1 bracketed: running 1.00"));
@@ -359,17 +360,17 @@ TEST(Placing, PlacesInOpenInterval) {
       0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kPvHypercallV2, 50, {hypercall::kSchedOp})});
   trace.Window(
       1, {Rec(kRunnableToRunning, 11, {kD2V0}), Rec(kPvHypercallV2, 900, {hypercall::kSchedOp})});
-  EXPECT_THAT(Place(trace, {Bracketed(1, Mode::kXen, 1, 20, 40)}).lines,
+  EXPECT_THAT(LinesOf(trace, {Bracketed(1, Mode::kXen, 1, 20, 40)}).lines,
               ElementsAre("d1v0 xen 0x1 bracketed: running 1.00"));
 }
 
 TEST(Placing, ReportsUnplacedReason) {
   PlacingCounts counts;
   const Lines lines =
-      Place(HvmGuest(),
-            {Bracketed(1, Mode::kXen, 1, 2, 8), Bracketed(7, Mode::kXen, 1, 15, 30),
-             Bracketed(1, Mode::kXen, 1, 27, 29), Bracketed(1, Mode::kXen, 1, 70, 80)},
-            &counts);
+      LinesOf(HvmGuest(),
+              {Bracketed(1, Mode::kXen, 1, 2, 8), Bracketed(7, Mode::kXen, 1, 15, 30),
+               Bracketed(1, Mode::kXen, 1, 27, 29), Bracketed(1, Mode::kXen, 1, 70, 80)},
+              &counts);
   EXPECT_THAT(lines.lines, ElementsAre("d1v0 outside_trace", "d7v0 unknown_vcpu",
                                        "d1v0 mode_disagrees", "d1v0 outside_trace"));
   EXPECT_EQ(counts.samples, 4U);
@@ -384,8 +385,8 @@ TEST(Placing, PlacesInLostTime) {
           Rec(kRunningToBlocked, 500, {kD1V0})});
   PlacingCounts counts;
   const Lines lines =
-      Place(trace, {Bracketed(1, Mode::kXen, 1, 250, 300), Bracketed(1, Mode::kXen, 1, 350, 450)},
-            &counts);
+      LinesOf(trace, {Bracketed(1, Mode::kXen, 1, 250, 300), Bracketed(1, Mode::kXen, 1, 350, 450)},
+              &counts);
   EXPECT_THAT(lines.lines, UnorderedElementsAre("d1v0 xen 0x1 bracketed: lost 1.00",
                                                 "d1v0 xen 0x1 bracketed: lost 0.50 running 0.50"));
   EXPECT_EQ(counts.lost_records, 9U);
@@ -401,8 +402,8 @@ TEST(Placing, UnseenVcpuDoesNotRunAfterLossEnds) {
           Rec(kLostRecords, 400, {9, 2, 200, 0}), Rec(kRunningToRunnable, 1000, {kD2V0}),
           Rec(kRunnableToRunning, 1000, {kD1V0}), Rec(kRunningToBlocked, 1200, {kD1V0})});
   EXPECT_THAT(
-      Place(trace, {Bracketed(1, Mode::kXen, 1, 350, 900), Bracketed(1, Mode::kXen, 1, 500, 950),
-                    Bracketed(1, Mode::kXen, 1, 350, 1100)})
+      LinesOf(trace, {Bracketed(1, Mode::kXen, 1, 350, 900), Bracketed(1, Mode::kXen, 1, 500, 950),
+                      Bracketed(1, Mode::kXen, 1, 350, 1100)})
           .lines,
       ElementsAre("d1v0 xen 0x1 bracketed: lost 1.00", "d1v0 trace_lost",
                   "d1v0 xen 0x1 bracketed: lost 0.14 running 0.86"));
@@ -415,7 +416,7 @@ TEST(Placing, PlacesInstantExactly) {
   xen.pcpu = PcpuId{0};
   Sample idle = Bracketed(kDomXen.value, Mode::kXen, 0xf, 61, 62);
   idle.pcpu = PcpuId{0};
-  EXPECT_THAT(Place(HvmGuest(), {guest, xen, idle}).lines,
+  EXPECT_THAT(LinesOf(HvmGuest(), {guest, xen, idle}).lines,
               ElementsAre("d1v0 user 0x1 instant: guest 1.00", "d1v0 xen 0xf instant: exit 72 1.00",
                           fmt::format("{} outside_trace", ToString(VcpuRef{kDomXen, VcpuId{0}}))));
 }
@@ -426,7 +427,7 @@ TEST(Placing, SampleOfUnknownDomainBelongsToCurrentVcpu) {
   xen.pcpu = guest.pcpu = PcpuId{0};
   xen.timed = guest.timed = true;
   EXPECT_THAT(
-      Place(HvmGuest(), {guest, xen}).lines,
+      LinesOf(HvmGuest(), {guest, xen}).lines,
       ElementsAre("d1v0 user 0x1 instant: guest 1.00", "d1v0 xen 0xf instant: exit 72 1.00"));
 }
 
@@ -455,8 +456,8 @@ std::vector<std::string> PlaceVirtualInterrupts(
   PlacingOptions options = WithoutTransitions();
   options.longest_bracket = kLongestVirtualInterrupt;
   options.stgi = stgi;
-  return Place(VirtualInterrupt(), samples, nullptr, trace::Vendor::kSvm, LoggedRip::kOfLastEntry,
-               options)
+  return LinesOf(VirtualInterrupt(), samples, nullptr, trace::Vendor::kSvm, LoggedRip::kOfLastEntry,
+                 options)
       .lines;
 }
 
@@ -504,7 +505,7 @@ TEST(Placing, VirtualInterruptHitXenForDom0) {
 TEST(Placing, InstantWithoutCurrentVcpuIsUnplaced) {
   Sample sample = Bracketed(0x7ff4, Mode::kUser, 0x1, 22, 23);
   sample.pcpu = PcpuId{3};
-  EXPECT_THAT(Place(HvmGuest(), {sample}).lines, ElementsAre("d32756v0 unknown_vcpu"));
+  EXPECT_THAT(LinesOf(HvmGuest(), {sample}).lines, ElementsAre("d32756v0 unknown_vcpu"));
 }
 
 // An HVM guest that is stopped twice to be read: in the guest at 20, by an interrupt; and in the
@@ -544,8 +545,8 @@ TraceBuilder PortsWhileOneWaits() {
 TEST(Placing, SplitsContextsBySubreason) {
   PlacingOptions options = WithoutTransitions();
   options.by_subreason = true;
-  const Lines lines = Place(PortsWhileOneWaits(), {Bracketed(1, Mode::kXen, 0xf, 15, 65)}, nullptr,
-                            trace::Vendor::kSvm, LoggedRip::kOfLastEntry, options);
+  const Lines lines = LinesOf(PortsWhileOneWaits(), {Bracketed(1, Mode::kXen, 0xf, 15, 65)},
+                              nullptr, trace::Vendor::kSvm, LoggedRip::kOfLastEntry, options);
   EXPECT_THAT(lines.lines, ElementsAre("d1v0 xen 0xf bracketed: exit 7b io_read 60 0.30 "
                                        "exit 7b io_read 70 0.60 exit 72 0.10"));
   EXPECT_THAT(lines.traced(),
@@ -571,9 +572,9 @@ TEST(Placing, WaitsForWhatExitIsAbout) {
   options.by_subreason = true;
   // The first bracket ends while the vCPU waits.
   const Lines lines =
-      Place(ReadsPortOfDeviceModel(),
-            {Bracketed(1, Mode::kXen, 0xf, 15, 30), Bracketed(1, Mode::kXen, 0xf, 30, 60)}, nullptr,
-            trace::Vendor::kSvm, LoggedRip::kOfLastEntry, options);
+      LinesOf(ReadsPortOfDeviceModel(),
+              {Bracketed(1, Mode::kXen, 0xf, 15, 30), Bracketed(1, Mode::kXen, 0xf, 30, 60)},
+              nullptr, trace::Vendor::kSvm, LoggedRip::kOfLastEntry, options);
   EXPECT_THAT(lines.lines, ElementsAre("d1v0 xen 0xf bracketed: exit 7b io_read 1f7 1.00",
                                        "d1v0 xen 0xf bracketed: exit 7b io_read 1f7 0.57 "
                                        "exit 7b 0.43"));
@@ -593,8 +594,8 @@ TEST(Placing, DoesNotWaitForeverForWhatExitIsAbout) {
   PlacingOptions options = WithoutTransitions();
   options.by_subreason = true;
   options.longest_bracket = kLong;
-  const Lines lines = Place(trace, {Bracketed(1, Mode::kXen, 0xf, 15, 30)}, nullptr,
-                            trace::Vendor::kSvm, LoggedRip::kOfLastEntry, options);
+  const Lines lines = LinesOf(trace, {Bracketed(1, Mode::kXen, 0xf, 15, 30)}, nullptr,
+                              trace::Vendor::kSvm, LoggedRip::kOfLastEntry, options);
   EXPECT_THAT(lines.lines, ElementsAre("d1v0 xen 0xf bracketed: exit 7b 1.00"));
   EXPECT_THAT(lines.traced(), ElementsAre("d1v0 exit 7b 6", "d1v0 guest 8", "d1v0 resume 2"));
 }
@@ -602,11 +603,11 @@ TEST(Placing, DoesNotWaitForeverForWhatExitIsAbout) {
 TEST(Placing, SplitsContextsByRunQueue) {
   PlacingOptions options = WithoutTransitions();
   options.by_waiting = true;
-  const Lines lines = Place(PortsWhileOneWaits(),
-                            {Bracketed(1, Mode::kXen, 0xf, 15, 65),
-                             // It met the exit at 40.
-                             Bracketed(1, Mode::kUser, 0x1002, 15, 65)},
-                            nullptr, trace::Vendor::kSvm, LoggedRip::kOfLastEntry, options);
+  const Lines lines = LinesOf(PortsWhileOneWaits(),
+                              {Bracketed(1, Mode::kXen, 0xf, 15, 65),
+                               // It met the exit at 40.
+                               Bracketed(1, Mode::kUser, 0x1002, 15, 65)},
+                              nullptr, trace::Vendor::kSvm, LoggedRip::kOfLastEntry, options);
   EXPECT_THAT(lines.lines.at(0),
               "d1v0 xen 0xf bracketed: exit 7b 0.40 exit 7b, 2 waits 0.50 "
               "exit 72 0.10");
@@ -644,8 +645,8 @@ TEST(Placing, SplitsContextsByWakeup) {
                    Rec(kRunningToBlocked, 76, {kD1V0})});
   PlacingOptions options = WithoutTransitions();
   options.by_wakeup = true;
-  const Lines lines = Place(trace, {Bracketed(1, Mode::kXen, 0xf, 15, 75)}, nullptr,
-                            trace::Vendor::kSvm, LoggedRip::kOfLastEntry, options);
+  const Lines lines = LinesOf(trace, {Bracketed(1, Mode::kXen, 0xf, 15, 75)}, nullptr,
+                              trace::Vendor::kSvm, LoggedRip::kOfLastEntry, options);
   EXPECT_THAT(lines.traced(),
               ElementsAre("d1v0 exit 72, woken 2", "d1v0 exit 72, woken by f3 4", "d1v0 exit 78 2",
                           "d1v0 exit 78, woken 3", "d1v0 exit 78, woken by f3 5", "d1v0 guest 8",
@@ -667,8 +668,8 @@ TEST(Placing, SplitsContextsByThread) {
   options.threads = &threads;
   Sample instant = Bracketed(1, Mode::kUser, 0x1234, 33, 34);
   instant.timed = true;
-  const Lines lines = Place(HvmGuest(), {instant, Bracketed(1, Mode::kXen, 0xf, 15, 50)}, nullptr,
-                            trace::Vendor::kSvm, LoggedRip::kOfLastEntry, options);
+  const Lines lines = LinesOf(HvmGuest(), {instant, Bracketed(1, Mode::kXen, 0xf, 15, 50)}, nullptr,
+                              trace::Vendor::kSvm, LoggedRip::kOfLastEntry, options);
   EXPECT_THAT(lines.lines, ElementsAre("d1v0 user 0x1234 instant: guest, t2 1.00",
                                        "d1v0 xen 0xf bracketed: exit 72, t1 0.50 exit 61, t2 0.17 "
                                        "exit 60, t1 0.17 exit 60, t2 0.17"));
@@ -693,14 +694,14 @@ TEST(Placing, WithoutTraceTimedSamplesHaveThreads) {
 TEST(Placing, PlacesStoppedVcpuAtStop) {
   PlacingCounts counts;
   // The brackets hold pieces of other contexts too: before the stop, and after it.
-  EXPECT_THAT(Place(StoppedTwice(), {Stopped(11, 33), Stopped(35, 55)}, &counts).lines,
+  EXPECT_THAT(LinesOf(StoppedTwice(), {Stopped(11, 33), Stopped(35, 55)}, &counts).lines,
               ElementsAre("d1v0 user 0x1000 stopped: guest 1.00",
                           "d1v0 user 0x1000 stopped: exit 72 1.00"));
   EXPECT_EQ(counts.repaired, 0U);
 }
 
 TEST(Placing, UnstoppedVcpuIsUnplaced) {
-  EXPECT_THAT(Place(StoppedTwice(), {Stopped(28, 35), Stopped(62, 70)}).lines,
+  EXPECT_THAT(LinesOf(StoppedTwice(), {Stopped(28, 35), Stopped(62, 70)}).lines,
               ElementsAre("d1v0 not_running", "d1v0 outside_trace"));
 }
 
@@ -709,7 +710,7 @@ TEST(Placing, PlacesStoppedPvVcpu) {
   trace.Window(0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kRunningToOffline, 22, {kD1V0}),
                    Rec(kPvHypercallV2, 30, {hypercall::kSchedOp})});
   // It has not gone on when the trace ends.
-  EXPECT_THAT(Place(trace, {Stopped(18, 25)}).lines,
+  EXPECT_THAT(LinesOf(trace, {Stopped(18, 25)}).lines,
               ElementsAre("d1v0 user 0x1000 stopped: running 1.00"));
 }
 
