@@ -69,14 +69,20 @@ void CrossChecks::AddTimeslice(uint32_t index, VcpuRef vcpu, Cycles length) {
 }
 
 void CrossChecks::AddTime(uint32_t index, VcpuRef vcpu, TscRange range, Tsc timeslice) {
-  Ages& ages = AgesOf(index, vcpu);
-  Cycles from = range.begin - timeslice;
+  const Cycles from = range.begin - timeslice;
   const Cycles to = range.end - timeslice;
-  for (size_t bin = BinOf(from); from < to; ++bin) {
-    const Cycles end = bin + 1 < kBins ? std::min(to, BinBegin(bin + 1)) : to;
-    ages.time[bin] += end - from;
-    from = end;
+  if (from >= to) return;
+  Ages& ages = AgesOf(index, vcpu);
+  const size_t first = BinOf(from);
+  const size_t last = BinOf(to - 1);
+  if (first == last) {
+    ages.time[first] += to - from;
+    return;
   }
+  ages.time[first] += BinBegin(first + 1) - from;
+  ages.time[last] += to - BinBegin(last);
+  ++ages.whole[first + 1];
+  --ages.whole[last];
 }
 
 void CrossChecks::AddExact(uint32_t index, VcpuRef vcpu, Cycles age) {
@@ -104,17 +110,29 @@ void CrossChecks::AddImpossible(uint32_t index, VcpuRef vcpu) {
   ++entry.impossible;
 }
 
+std::array<double, CrossChecks::kBins> CrossChecks::TimeOf(const Ages& ages) {
+  std::array<double, kBins> times{};
+  uint64_t whole = 0;  // ranges that hold all of the bin
+  for (size_t bin = 0; bin < kBins; ++bin) {
+    whole += ages.whole[bin];
+    const Cycles length = bin + 1 < kBins ? BinBegin(bin + 1) - BinBegin(bin) : 0;
+    times[bin] = static_cast<double>(ages.time[bin] + whole * length);
+  }
+  return times;
+}
+
 void CrossChecks::Compare(const Ages& ages, PlacingCheck& check) {
+  const std::array<double, kBins> times = TimeOf(ages);
   double all = 0;
   for (size_t bin = 0; bin < kBins; ++bin) {
-    all += static_cast<double>(ages.time[bin]);
+    all += times[bin];
     check.exact += ages.samples[bin];
   }
   if (all <= 0 || check.exact == 0) return;
   double time = 0;
   double samples = 0;
   for (size_t bin = 0; bin < kBins; ++bin) {
-    time += static_cast<double>(ages.time[bin]) / all;
+    time += times[bin] / all;
     samples += static_cast<double>(ages.samples[bin]) / static_cast<double>(check.exact);
     check.distance = std::max(check.distance, std::abs(samples - time));
   }
@@ -137,6 +155,7 @@ std::vector<PlacingCheck> CrossChecks::Conclude() const {
     if (vcpu.ages == nullptr) continue;
     for (size_t bin = 0; bin < kBins; ++bin) {
       ages.time[bin] += vcpu.ages->time[bin];
+      ages.whole[bin] += vcpu.ages->whole[bin];
       ages.samples[bin] += vcpu.ages->samples[bin];
     }
   }

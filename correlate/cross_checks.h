@@ -44,7 +44,7 @@ struct PlacingCheck {
 // Collects what the checks compare.
 class CrossChecks {
  public:
-  // `index` is the vCPU's in the timeline. O(1); AddTime is O(octaves).
+  // `index` is the vCPU's in the timeline. O(1).
   void AddTimeslice(uint32_t index, VcpuRef vcpu, Cycles length);
   // Adds a part of the timeslice that began at `timeslice`, in which samples have known instants.
   void AddTime(uint32_t index, VcpuRef vcpu, TscRange range, Tsc timeslice);
@@ -69,7 +69,10 @@ class CrossChecks {
   static constexpr int kOctaves = 28;
   static constexpr size_t kBins = kOctaves * 4 + 2;
   struct Ages {
+    // The time of ranges in the bins where they begin and where they end.
     std::array<Cycles, kBins> time{};
+    // How many more ranges, mod 2^64, hold all of a bin than hold all of the one before.
+    std::array<uint64_t, kBins> whole{};
     std::array<uint64_t, kBins> samples{};
   };
   struct Vcpu {
@@ -89,6 +92,8 @@ class CrossChecks {
 
   [[nodiscard]] static size_t BinOf(Cycles age);
   static Cycles BinBegin(size_t bin);
+  // Returns the time of each bin. O(bins).
+  static std::array<double, kBins> TimeOf(const Ages& ages);
   static void Compare(const Ages& ages, PlacingCheck& check);
   Vcpu& VcpuAt(uint32_t index, VcpuRef vcpu);
   Ages& AgesOf(uint32_t index, VcpuRef vcpu);

@@ -21,6 +21,7 @@ RecentTimeline::RecentTimeline(const PlacingOptions& options, PlacingObserver& o
       observer_(observer),
       checks_(checks),
       next_(next),
+      next_of_segments_(next != nullptr && next->WantsSegments() ? next : nullptr),
       timeline_(*this),
       threads_(options.threads),
       unsampled_switches_(observer),
@@ -203,10 +204,9 @@ void RecentTimeline::SetContext(const VcpuHistory& vcpu, SegmentKind kind, bool 
   if (options_.by_wakeup) context.wakeup = vcpu.wakeup.now();
 }
 
-void RecentTimeline::AddTime(VcpuHistory& vcpu, const TimelineInterval& interval, bool is_first,
-                             bool unsettled) {
-  const Cycles sampled = interval.range.Intersect(options_.sampled).Length();
-  if (unsettled) {
+inline void RecentTimeline::AddTime(VcpuHistory& vcpu, const TimelineInterval& interval,
+                                    Cycles sampled, bool is_first, bool unsettled) {
+  if (unsettled) [[unlikely]] {
     vcpu.unsettled.parts.push_back(
         {interval.range, interval.context, interval.vcpu, interval.pcpu, sampled});
   }
@@ -218,18 +218,6 @@ void RecentTimeline::AddTime(VcpuHistory& vcpu, const TimelineInterval& interval
   }
 }
 
-TimelineInterval& RecentTimeline::NewInterval(uint32_t index, VcpuRef vcpu, PcpuId pcpu,
-                                              TscRange range) {
-  TimelineHistory& intervals = vcpus_[index].intervals;
-  if (pcpu.value >= pcpus_.size()) pcpus_.resize(pcpu.value + 1);
-  pcpus_[pcpu.value].Add(range, vcpu, index, intervals.added());
-  TimelineInterval& interval = intervals.Append();
-  interval.range = range;
-  interval.vcpu = vcpu;
-  interval.pcpu = pcpu;
-  return interval;
-}
-
 const TimelineInterval* RecentTimeline::IntervalOn(PcpuId pcpu, Tsc at) const {
   const PcpuHistory* history = HistoryOf(pcpu);
   const PcpuRun* run = history != nullptr ? history->At(at) : nullptr;
@@ -239,7 +227,7 @@ const TimelineInterval* RecentTimeline::IntervalOn(PcpuId pcpu, Tsc at) const {
 void RecentTimeline::AddSwitch(const ContextSwitch& context_switch) {
   const auto& [range, pcpu, from, to] = context_switch;
   VcpuHistory& starting = VcpuAt(to->index);
-  TimelineInterval& interval = NewInterval(to->index, to->ref, pcpu, range);
+  TimelineInterval& interval = NewInterval(starting, to->index, to->ref, pcpu, range);
   interval.context.kind = ContextKind::kSwitch;
   interval.timeslice_id = to->timeslice_id;
   interval.timeslice_begin = range.begin;
@@ -281,7 +269,7 @@ void RecentTimeline::OnMark(const Mark& mark) {
 }
 
 void RecentTimeline::OnSegment(const Segment& segment) {
-  if (next_ != nullptr) next_->OnSegment(segment);
+  if (next_of_segments_ != nullptr) next_of_segments_->OnSegment(segment);
   const Cycles sampled = segment.range.Intersect(options_.sampled).Length();
   if (sampled > 0 && !IsIdle(segment.vcpu)) {
     const bool nmi = segment.kind == SegmentKind::kExit && segment.first && IsNmi(segment.reason);
@@ -311,13 +299,16 @@ void RecentTimeline::OnSegment(const Segment& segment) {
     vcpu.stays.Add(segment.range.Length(), 1);
   }
   const auto add = [&](TscRange part, uint32_t waiting, uint32_t thread) {
-    TimelineInterval& interval = NewInterval(segment.vcpu_index, segment.vcpu, segment.pcpu, part);
+    TimelineInterval& interval =
+        NewInterval(vcpu, segment.vcpu_index, segment.vcpu, segment.pcpu, part);
     SetContext(vcpu, segment.kind, segment.nested, segment.reason, segment.exit, interval.context);
     interval.context.waiting = waiting;
     interval.context.thread = thread;
     interval.timeslice_id = segment.timeslice_id;
     interval.timeslice_begin = segment.timeslice_begin;
-    AddTime(vcpu, interval, part.begin == range.begin, unsettled);
+    const Cycles in_part =
+        part == segment.range ? sampled : part.Intersect(options_.sampled).Length();
+    AddTime(vcpu, interval, in_part, part.begin == range.begin, unsettled);
   };
   ForEachPart(segment.vcpu, segment.pcpu, range, add);
   if (options_.by_waiting) run_queues_.Forget(segment.pcpu, segment.range.end);

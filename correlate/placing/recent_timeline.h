@@ -162,6 +162,13 @@ class RecentTimeline : private TimelineObserver {
     return vcpus_[index];
   }
   [[gnu::noinline]] void MakeVcpu(uint32_t index) { vcpus_.resize(size_t{index} + 1); }
+  PcpuHistory& PcpuAt(PcpuId pcpu) {
+    if (pcpu.value >= pcpus_.size()) [[unlikely]] {
+      MakePcpu(pcpu);
+    }
+    return pcpus_[pcpu.value];
+  }
+  [[gnu::noinline]] void MakePcpu(PcpuId pcpu) { pcpus_.resize(size_t{pcpu.value} + 1); }
   // Sets the context of what a vCPU does, with what the options ask to say of an exit, but not
   // which vCPUs wait, nor the thread.
   void SetContext(const VcpuHistory& vcpu, SegmentKind kind, bool nested, uint32_t reason,
@@ -172,10 +179,20 @@ class RecentTimeline : private TimelineObserver {
   void ForEachPart(VcpuRef vcpu, PcpuId pcpu, TscRange range, const Visitor& visit) const;
   // Returns a new interval of the vCPU, which has the index `index`, for samples that can have been
   // in it. The caller fills the rest.
-  TimelineInterval& NewInterval(uint32_t index, VcpuRef vcpu, PcpuId pcpu, TscRange range);
-  // Adds the interval's time. `is_first`: the interval begins where its segment does. `unsettled`:
-  // as IsUnsettled.
-  void AddTime(VcpuHistory& vcpu, const TimelineInterval& interval, bool is_first, bool unsettled);
+  TimelineInterval& NewInterval(VcpuHistory& vcpu, uint32_t index, VcpuRef ref, PcpuId pcpu,
+                                TscRange range) {
+    PcpuAt(pcpu).Add(range, ref, index, vcpu.intervals.added());
+    TimelineInterval& interval = vcpu.intervals.Append();
+    interval.range = range;
+    interval.context = {};
+    interval.vcpu = ref;
+    interval.pcpu = pcpu;
+    return interval;
+  }
+  // Adds the interval's time, of which `sampled` cycles are sampled. `is_first`: the interval
+  // begins where its segment does. `unsettled`: as IsUnsettled.
+  void AddTime(VcpuHistory& vcpu, const TimelineInterval& interval, Cycles sampled, bool is_first,
+               bool unsettled);
   // Adds the time of a switch to the intervals of both vCPUs: samples that are logged for the one
   // that stops can be there, too.
   void AddSwitch(const ContextSwitch& context_switch);
@@ -203,7 +220,8 @@ class RecentTimeline : private TimelineObserver {
   PlacingOptions options_;
   PlacingObserver& observer_;
   CrossChecks& checks_;
-  TimelineObserver* next_;  // null: nobody
+  TimelineObserver* next_;              // null: nobody
+  TimelineObserver* next_of_segments_;  // the same; null if it does not want them
   Timeline timeline_;
   absl::flat_hash_map<VcpuRef, const VcpuTrack*> tracks_;
   TraceCounts counts_;

@@ -40,6 +40,7 @@ ExitMark& VcpuHistory::AddExit(const VcpuTrack& track) {
   // between (AMD64 Architecture Programmer's Manual 2, 15.5 and 15.6).
   LastExit& last = last_exits.at(track.exit_nested ? 1 : 0);
   ExitMark& exit = exits.Append();
+  exit = {};
   exit.tsc = track.exit_tsc;
   exit.pcpu = track.pcpu;
   exit.timeslice_id = track.timeslice_id;
@@ -52,11 +53,6 @@ ExitMark& VcpuHistory::AddExit(const VcpuTrack& track) {
   exit.previous_rip = last.rip;
   last = {true, track.exit_reason, track.exit_rip};
   return exit;
-}
-
-TscRange VcpuHistory::WithoutSwitch(TscRange segment) const {
-  if (segment.begin == switched.begin) segment.begin = std::min(segment.end, switched.end);
-  return segment;
 }
 
 void VcpuHistory::DropBefore(Tsc t) {

@@ -2,6 +2,7 @@
 // exit.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -85,7 +86,10 @@ struct VcpuHistory {
   // its cause, and the context in which it is handled. O(1).
   ExitMark& AddExit(const VcpuTrack& track);
   // Returns the part of a segment of the vCPU in which Xen did not switch to it.
-  [[nodiscard]] TscRange WithoutSwitch(TscRange segment) const;
+  [[nodiscard]] TscRange WithoutSwitch(TscRange segment) const {
+    if (segment.begin == switched.begin) segment.begin = std::min(segment.end, switched.end);
+    return segment;
+  }
   // Forgets intervals, exits and stops that ended before `t`.
   void DropBefore(Tsc t);
 };
