@@ -58,6 +58,14 @@ class BinnedSums {
       Add(key, when, amount);
     }
   }
+  // The same for an amount of an instant. O(1) mostly.
+  void AddAt(uint32_t key, Tsc at, double amount, Open& open) {
+    if ((open.at.value ^ at.value) >> shift_ != 0) {
+      Close(key, open);
+      open.at = at;
+    }
+    open.amount += amount;
+  }
   // Puts what is open into the sums.
   void Close(uint32_t key, Open& open) {
     if (open.amount != 0) Add(key, {open.at, open.at}, open.amount);

@@ -14,18 +14,16 @@ bool HasExitCounts(const std::vector<Dimension>& by) {
   return std::ranges::find(by, Dimension::kExit) != by.end() && std::ranges::all_of(by, is_whole);
 }
 
-void ExitCounter::Add(const std::optional<correlate::PvEntry>& entry) {
-  if (!entry) return;
-  const correlate::Mark& mark = entry->mark;
+void ExitCounter::Add(const correlate::Mark& mark, TscRange at_most) {
   PvEntries& entries = entries_[{mark.vcpu.domain, mark.kind}];
   entries.domain = mark.vcpu.domain;
   entries.kind = mark.kind;
   ++entries.count;
-  entries.at_most += entry->at_most.Length();
+  entries.at_most += at_most.Length();
 }
 
 std::vector<PvEntries> ExitCounter::Entries() {
-  for (const correlate::PvEntry& entry : bounds_.Rest()) Add(entry);
+  bounds_.Finish([this](const auto&... entry) { Add(entry...); });
   std::vector<PvEntries> entries;
   for (const auto& [key, each] : entries_) entries.push_back(each);
   return entries;

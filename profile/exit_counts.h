@@ -43,9 +43,11 @@ class ExitCounter final : public correlate::TimelineObserver {
   explicit ExitCounter(TscRange sampled) : sampled_(sampled) {}
 
   [[nodiscard]] bool WantsSegments() const override { return false; }
-  void OnMark(const correlate::Mark& mark) override { Add(bounds_.OnMark(mark)); }
+  void OnMark(const correlate::Mark& mark) override {
+    bounds_.OnMark(mark, [this](const auto&... entry) { Add(entry...); });
+  }
   void OnRunstateInterval(const correlate::RunstateInterval& interval) override {
-    Add(bounds_.OnRunstateInterval(interval));
+    bounds_.OnRunstateInterval(interval, [this](const auto&... entry) { Add(entry...); });
   }
   void OnExit(const correlate::ExitArc& arc) override {
     if (!sampled_.Contains(arc.range.begin)) return;
@@ -59,7 +61,7 @@ class ExitCounter final : public correlate::TimelineObserver {
   [[nodiscard]] std::vector<PvEntries> Entries();
 
  private:
-  void Add(const std::optional<correlate::PvEntry>& entry);
+  void Add(const correlate::Mark& mark, TscRange at_most);
 
   TscRange sampled_;
   correlate::PvEntryBounds bounds_{sampled_};

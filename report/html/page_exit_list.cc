@@ -1,8 +1,9 @@
 #include "report/html/page_exit_list.h"
 
 #include <algorithm>
-#include <bit>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <utility>
 
 #include "base/error.h"
 #include "report/export/timeline_names.h"
@@ -23,18 +24,7 @@ using nlohmann::ordered_json;
 // Hypercalls and traps have smaller numbers. Others, which guests may choose, are one.
 constexpr uint32_t kMostMarkNumbers = 256;
 
-size_t Octave(Cycles length) {
-  return static_cast<size_t>(std::bit_width(std::max<Cycles>(length, 1)) - 1);
-}
-
 }  // namespace
-
-uint32_t LengthStep(Cycles length) {
-  const auto octave = static_cast<uint32_t>(Octave(length));
-  // The two bits below the highest one.
-  const Cycles quarter = octave >= 2 ? length >> (octave - 2) : length << (2 - octave);
-  return kLengthStepsOfOctave * octave + static_cast<uint32_t>(quarter & 3U);
-}
 
 PageExitList::Exits& PageExitList::ExitsOf(const Key& key) {
   if (last_ != nullptr && last_key_ == key) return *last_;
@@ -51,22 +41,21 @@ PageExitList::Exits& PageExitList::ExitsOf(const Key& key) {
   return *recent;
 }
 
-PageExitList::LengthOfStep& PageExitList::StepOf(Exits& exits, uint32_t step) {
-  uint16_t& place = exits.step_places[step];
-  if (place == 0) {
-    exits.steps.push_back({.step = step, .key = all_length_keys_++});
-    place = static_cast<uint16_t>(exits.steps.size());
-  }
-  return exits.steps[place - 1U];
+PageExitList::LengthOfStep& PageExitList::NewStep(Exits& exits, uint32_t step) {
+  exits.steps.push_back({.step = step, .key = all_length_keys_++});
+  exits.step_places[step] = static_cast<uint16_t>(exits.steps.size());
+  return exits.steps.back();
 }
 
-void PageExitList::AddLength(Exits& exits, Tsc begin, Cycles length) {
-  const Tsc shown = std::max(begin, report_.sampled.begin);
-  counts_.Add(exits.number, {shown, shown}, 1, exits.open_count);
-  LengthOfStep& step = StepOf(exits, LengthStep(length));
-  lengths_.Add(step.key, {shown, shown}, 1, step.open);
-  ++exits.count;
-  exits.lengths.Add(length, 1);
+void PageExitList::CountWaiting(Exits& exits) {
+  for (const auto& [begin, length] : std::span(exits.lengths_waiting).first(exits.waiting)) {
+    const Tsc shown = std::max(begin, report_.sampled.begin);
+    counts_.AddAt(exits.number, shown, 1, exits.open_count);
+    LengthOfStep& step = StepOf(exits, LengthStep(length));
+    lengths_.AddAt(step.key, shown, 1, step.open);
+    exits.lengths.Add(length, 1);
+  }
+  exits.count += std::exchange(exits.waiting, 0);
 }
 
 void PageExitList::AddTime(const Segment& segment, TscRange shown) {
@@ -81,9 +70,7 @@ void PageExitList::AddExit(const ExitArc& arc) {
   AddLength(ExitsOf({arc.vcpu.domain, cause, arc.reason}), arc.range.begin, arc.range.Length());
 }
 
-void PageExitList::AddEntry(const std::optional<correlate::PvEntry>& entry) {
-  if (!entry) return;
-  const auto& [mark, at_most] = *entry;
+void PageExitList::AddEntry(const Mark& mark, TscRange at_most) {
   Exits& exits = ExitsOf({mark.vcpu.domain, Cause::kMark, static_cast<uint32_t>(mark.kind)});
   exits.cycles += at_most.Length();
   cycles_.Add(exits.number, at_most, static_cast<double>(at_most.Length()), exits.open_cycles);
@@ -96,8 +83,9 @@ void PageExitList::AddEntry(const std::optional<correlate::PvEntry>& entry) {
 }
 
 void PageExitList::Finish() {
-  for (const correlate::PvEntry& entry : pv_entries_.Rest()) AddEntry(entry);
+  pv_entries_.Finish([this](const auto&... entry) { AddEntry(entry...); });
   for (Exits& exits : exits_) {
+    CountWaiting(exits);
     counts_.Close(exits.number, exits.open_count);
     cycles_.Close(exits.number, exits.open_cycles);
     for (LengthOfStep& step : exits.steps) lengths_.Close(step.key, step.open);

@@ -3,12 +3,12 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,7 +29,12 @@ namespace xenoscope::report {
 // length is 4 log2 of the power of two below it, and the quarter of the octave above that.
 inline constexpr uint32_t kLengthStepsOfOctave = 4;
 inline constexpr size_t kLengthSteps = 64 * kLengthStepsOfOctave;
-[[nodiscard]] uint32_t LengthStep(Cycles length);
+[[nodiscard]] inline uint32_t LengthStep(Cycles length) {
+  const auto octave = static_cast<uint32_t>(std::bit_width(length | 1U) - 1);
+  // The two bits below the highest one.
+  const Cycles quarter = octave >= 2 ? length >> (octave - 2) : length << (2 - octave);
+  return kLengthStepsOfOctave * octave + static_cast<uint32_t>(quarter & 3U);
+}
 
 class PageExitList {
  public:
@@ -42,16 +47,18 @@ class PageExitList {
   // Adds an exit that is finished. O(1).
   void AddExit(const correlate::ExitArc& arc);
   // Add what PV guests did in Xen, with its bounds. O(log n).
-  void OnMark(const correlate::Mark& mark) { AddEntry(pv_entries_.OnMark(mark)); }
+  void OnMark(const correlate::Mark& mark) {
+    pv_entries_.OnMark(mark, [this](const auto&... entry) { AddEntry(entry...); });
+  }
   void OnRunstateInterval(const correlate::RunstateInterval& interval) {
-    AddEntry(pv_entries_.OnRunstateInterval(interval));
+    pv_entries_.OnRunstateInterval(interval, [this](const auto&... entry) { AddEntry(entry...); });
   }
   // Adds what no record has bounded, after the last one.
   void Finish();
 
-  // Returns `list` by domain and reason, those with most cycles first; `counts`, `cycles` and
-  // `lengths` of them over time, and `length_steps`: of what the things of `lengths` are
-  // (docs/schemas/page.schema.json). Errors: Internal when libdeflate fails.
+  // Returns, after Finish, `list` by domain and reason, those with most cycles first; `counts`,
+  // `cycles` and `lengths` of them over time, and `length_steps`: of what the things of `lengths`
+  // are (docs/schemas/page.schema.json). Errors: Internal when libdeflate fails.
   [[nodiscard]] absl::StatusOr<nlohmann::ordered_json> ToJson(Tsc zero) const;
 
  private:
@@ -76,9 +83,18 @@ class PageExitList {
     uint32_t key = 0;  // in lengths_
     correlate::BinnedSums::Open open{};
   };
+  // The begin and the length of an exit.
+  struct Length {
+    Tsc begin;
+    Cycles length = 0;
+  };
   struct Exits {
     Key key;
     uint32_t number = 0;  // its place in exits_, and its key in counts_ and cycles_
+    // Those that are not counted below yet: they are counted several at a time, while what counts
+    // them is in the processor's caches.
+    uint32_t waiting = 0;  // so many of `lengths_waiting`
+    std::array<Length, 14> lengths_waiting{};
     uint64_t count = 0;
     uint64_t cycles = 0;
     correlate::BinnedSums::Open open_count{};   // of counts_
@@ -90,9 +106,18 @@ class PageExitList {
     std::vector<Sum> parts{};  // of kMark: by the number of the hypercall or trap
   };
   Exits& ExitsOf(const Key& key);
-  LengthOfStep& StepOf(Exits& exits, uint32_t step);
-  void AddLength(Exits& exits, Tsc begin, Cycles length);
-  void AddEntry(const std::optional<correlate::PvEntry>& entry);
+  LengthOfStep& StepOf(Exits& exits, uint32_t step) {
+    const uint16_t place = exits.step_places[step];
+    return place != 0 ? exits.steps[place - 1U] : NewStep(exits, step);
+  }
+  LengthOfStep& NewStep(Exits& exits, uint32_t step);
+  void AddLength(Exits& exits, Tsc begin, Cycles length) {
+    exits.lengths_waiting[exits.waiting++] = {begin, length};
+    if (exits.waiting == exits.lengths_waiting.size()) CountWaiting(exits);
+  }
+  void CountWaiting(Exits& exits);
+  // Adds what a PV guest did in Xen, and how long at most.
+  void AddEntry(const correlate::Mark& mark, TscRange at_most);
   [[nodiscard]] std::string NameOf(const Key& key) const;
   [[nodiscard]] nlohmann::ordered_json ExitJson(const Exits& exits) const;
 

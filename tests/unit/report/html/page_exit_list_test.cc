@@ -14,7 +14,6 @@
 namespace xenoscope::report {
 namespace {
 
-using correlate::Mark;
 using correlate::MarkKind;
 using nlohmann::ordered_json;
 
@@ -63,7 +62,10 @@ class ExitList : public testing::Test {
     run.state = correlate::TimelineState::kRunning;
     list_.OnRunstateInterval(run);
   }
-  ordered_json Json() { return list_.ToJson(report_.sampled.begin).value(); }
+  ordered_json Json() {
+    list_.Finish();
+    return list_.ToJson(report_.sampled.begin).value();
+  }
 
   ProfileReport report_;
   PageExitList list_{report_};
