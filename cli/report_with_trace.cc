@@ -112,7 +112,8 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
                                        const std::vector<report::RowFilter>& filters,
                                        const report::ProfileFormatOptions& options,
                                        report::ProfileReport& out) {
-  report::PageTimeline timeline(out, source.Origin());
+  const bool to_end = source.trace() != nullptr && !request.to;
+  report::PageTimeline timeline(out, source.Origin(), to_end ? source.trace()->bytes().size() : 0);
   report::PageSamples samples(source.symbols());
   std::vector<correlate::Dimension> flame_columns = report::PageColumns(columns.by);
   report::AddFilterColumns(filters, flame_columns);

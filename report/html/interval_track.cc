@@ -1,13 +1,14 @@
 #include "report/html/interval_track.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
 
 #include "base/error.h"
-#include "report/html/packed.h"
+#include "base/parallel.h"
 
 namespace xenoscope::report {
 namespace {
@@ -19,6 +20,10 @@ constexpr uint64_t kLongest = uint64_t{1} << 56U;
 constexpr unsigned kCoarseShift = 8;
 // Columns whose estimate is so many times what is wanted are longer, however wrong the estimate is.
 constexpr double kSurelyLonger = 1.5;
+
+// The least and the most of the entries that are left at once of those that there may be.
+constexpr double kLeastTarget = 0.125;
+constexpr double kMostTarget = 0.75;
 
 // Parts of TrackLimit::Limits: while intervals come (ThinTo), passes are many and their result is
 // not the last one; for the page (ThinToBytes), bytes that are left would show more. Intervals of
@@ -36,12 +41,13 @@ uint64_t Zigzag(uint64_t difference) {
 }
 uint64_t Unzigzag(uint64_t number) { return (number >> 1U) ^ (~(number & 1U) + 1); }
 
-}  // namespace
-
-void NumberColumn::Put(uint64_t value) {
-  if (capacity_ - size_ < kMostNumberBytes) Grow();
-  size_ = static_cast<size_t>(WriteNumber(value, bytes_.get() + size_) - bytes_.get());
+std::vector<IntervalTrack*> TracksOf(TrackLimit::ForEachTrack all) {
+  std::vector<IntervalTrack*> tracks;
+  all([&tracks](IntervalTrack& track) { tracks.push_back(&track); });
+  return tracks;
 }
+
+}  // namespace
 
 uint64_t NumberColumn::Take(size_t& at) const {
   uint64_t value = 0;
@@ -52,8 +58,8 @@ uint64_t NumberColumn::Take(size_t& at) const {
   }
 }
 
-void NumberColumn::Grow() {
-  capacity_ = std::max(2 * capacity_, 4 * kMostNumberBytes);
+void NumberColumn::Grow(size_t more) {
+  capacity_ = std::max(2 * capacity_, size_ + more);
   std::unique_ptr<char[]> larger(new char[capacity_]);  // not set to 0
   std::copy_n(bytes_.get(), size_, larger.get());
   bytes_ = std::move(larger);
@@ -79,10 +85,7 @@ void IntervalTrack::AddParts(const Entry& from, Entry& into) {
 template <typename F>
 void IntervalTrack::Join(const Entry& entry, ShortIntervals together, Entry& open, F write) {
   const bool is_short = entry.head == 0 || entry.end - entry.begin < together.below;
-  const bool joins = is_short && open.count > 0 && entry.begin >= open.end &&
-                     entry.begin - open.end < together.below &&
-                     entry.end - open.begin <= together.Longest();
-  if (!joins) {
+  if (!is_short || !Continues(open, entry.begin, entry.end, together)) {
     if (open.count > 0) write(open);
     open = {};
     if (is_short) {
@@ -109,12 +112,14 @@ void IntervalTrack::Append(const Entry& entry, ShortIntervals together) {
 void IntervalTrack::Write(const Entry& entry) {
   const uint64_t begin = entry.begin >> shift_;
   const uint64_t end = entry.end >> shift_;
-  columns_[kHeads].Put(entry.head);
-  columns_[kGaps].Put(Zigzag(begin - end_));
-  columns_[kLengths].Put(end - begin);
+  columns_[kHeads].Put<1>({entry.head});
+  columns_[kGaps].Put<1>({Zigzag(begin - end_)});
   if (entry.head == 0) {
-    columns_[kLengths].Put(entry.count);
-    for (const uint64_t part : entry.parts) columns_[kLengths].Put(part >> shift_);
+    static_assert(kTrackParts == 3);
+    columns_[kLengths].Put<5>({end - begin, entry.count, entry.parts[0] >> shift_,
+                               entry.parts[1] >> shift_, entry.parts[2] >> shift_});
+  } else {
+    columns_[kLengths].Put<1>({end - begin});
   }
   end_ = end;
   ++entries_;
@@ -194,10 +199,16 @@ nlohmann::ordered_json PackedTracks::ToJson() const {
 
 void TrackLimit::Add(IntervalTrack& track, uint32_t code, TrackPart part, uint64_t begin,
                      uint64_t length, ForEachTrack all) {
+  if (track.AddToLast(part, begin, length, together_)) return;
   entries_ -= track.entries();
   track.Add(code, part, begin, length, together_);
   entries_ += track.entries();
-  if (entries_ > most_) ThinTo(most_ / 4 * 3, all);
+  if (entries_ > most_) ThinTo(Target(), all);
+}
+
+size_t TrackLimit::Target() const {
+  const double part = std::clamp(part_come_, kLeastTarget, kMostTarget);
+  return static_cast<size_t>(part * static_cast<double>(most_));
 }
 
 bool TrackLimit::IsLeast() const { return entries_ == 0 || together_.below >= kLongest; }
@@ -272,11 +283,10 @@ std::vector<uint64_t> TrackLimit::Limits(size_t most, uint64_t parts, ForEachTra
 
 void TrackLimit::Thin(ForEachTrack all) {
   gathered_ = false;
+  const std::vector<IntervalTrack*> tracks = TracksOf(all);
+  ForEachInParallel(tracks.size(), 1, [&](size_t i) { tracks[i]->Thin(together_); });
   entries_ = 0;
-  all([this](IntervalTrack& track) {
-    track.Thin(together_);
-    entries_ += track.entries();
-  });
+  for (const IntervalTrack* track : tracks) entries_ += track->entries();
 }
 
 void TrackLimit::Coarsen(ForEachTrack all) {
@@ -297,11 +307,12 @@ void TrackLimit::ThinToBytes(double most, ForEachTrack all) {
   const double part = most / static_cast<double>(columns_.size());
   const auto most_entries = static_cast<size_t>(part * static_cast<double>(entries_));
   const std::vector<uint64_t> limits = Limits(most_entries, kFineParts, all);
+  const std::vector<IntervalTrack*> tracks = TracksOf(all);
   const auto is_enough = [&](size_t i) {
-    size_t bytes = 0;
-    all([&](const IntervalTrack& track) {
-      bytes += track.IfThinned({.below = limits[i], .shift = together_.shift}).bytes;
-    });
+    const ShortIntervals together{.below = limits[i], .shift = together_.shift};
+    std::atomic<size_t> bytes{0};
+    ForEachInParallel(tracks.size(), 1,
+                      [&](size_t k) { bytes += tracks[k]->IfThinned(together).bytes; });
     return static_cast<double>(bytes) <= most;
   };
   // The first one that is enough is in [least, end).

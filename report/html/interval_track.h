@@ -14,6 +14,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "report/html/packed.h"
 
 namespace xenoscope::report {
 
@@ -21,14 +22,23 @@ namespace xenoscope::report {
 // read again several times.
 class NumberColumn {
  public:
-  // O(1) amortised.
-  void Put(uint64_t value);
+  // Appends the numbers. O(1) amortised for each.
+  template <size_t kCount>
+  void Put(const std::array<uint64_t, kCount>& values) {
+    if (capacity_ - size_ < kCount * kMostNumberBytes) [[unlikely]] {
+      Grow(kCount * kMostNumberBytes);
+    }
+    char* at = bytes_.get() + size_;
+    for (const uint64_t value : values) at = WriteNumber(value, at);
+    size_ = static_cast<size_t>(at - bytes_.get());
+  }
   // Reads the number at the byte `at`, where one begins, and moves `at` behind it. O(1).
   uint64_t Take(size_t& at) const;
   [[nodiscard]] std::string_view bytes() const { return {bytes_.get(), size_}; }
 
  private:
-  void Grow();
+  // Makes room for so many bytes more.
+  void Grow(size_t more);
 
   std::unique_ptr<char[]> bytes_;
   size_t size_ = 0;
@@ -53,6 +63,17 @@ class IntervalTrack {
   // Adds the interval of `length` cycles from `begin` on. `code` says what it is, below 2^29.
   // Intervals come in the order of time; others are kept, too. O(1).
   void Add(uint32_t code, TrackPart part, uint64_t begin, uint64_t length, ShortIntervals together);
+  // Does what Add does and returns true, if the interval is one more of several short ones that the
+  // last entry has; on a busy host nearly all are. O(1).
+  bool AddToLast(TrackPart part, uint64_t begin, uint64_t length, ShortIntervals together) {
+    const bool joins = open_.head == 0 && length < together.below &&
+                       Continues(open_, begin, begin + length, together);
+    if (!joins) return false;
+    if (part != TrackPart::kNone) open_.parts[static_cast<size_t>(part)] += length;
+    open_.end = begin + length;
+    ++open_.count;
+    return true;
+  }
 
   // Puts short intervals together that were kept so far. O(entries).
   void Thin(ShortIntervals together);
@@ -92,6 +113,12 @@ class IntervalTrack {
     std::array<uint64_t, kTrackParts> parts{};
   };
 
+  // Whether a short entry for that range can be put together with the one that is open.
+  [[nodiscard]] static bool Continues(const Entry& open, uint64_t begin, uint64_t end,
+                                      ShortIntervals together) {
+    return open.count > 0 && begin >= open.end && begin - open.end < together.below &&
+           end - open.begin <= together.Longest();
+  }
   // Calls visit(entry) for each of the columns' entries.
   template <typename F>
   static void ForEachEntry(const Columns& columns, unsigned shift, F visit);
@@ -137,6 +164,9 @@ class TrackLimit {
   // Adds the interval to the track, which is one of `all`: see IntervalTrack::Add.
   void Add(IntervalTrack& track, uint32_t code, TrackPart part, uint64_t begin, uint64_t length,
            ForEachTrack all);
+  // Says which part of the intervals has come, in [0, 1], roughly. As long as few have, more are
+  // shown together than there need to be: as many as there will need to be. Without it, all have.
+  void SetPartCome(double part) { part_come_ = part; }
   // Makes the tracks, after the last interval, at most `most_bytes` bytes of the page unless all
   // intervals of a track are one entry. How many bytes an entry takes is known only now: those of a
   // busy host have times that compress badly. Where there are too many, times get a coarser unit
@@ -149,6 +179,8 @@ class TrackLimit {
   [[nodiscard]] const PackedTracks& packed() const { return packed_; }
 
  private:
+  // Returns how many entries are to be left where there are too many.
+  [[nodiscard]] size_t Target() const;
   // Whether each track is one entry.
   [[nodiscard]] bool IsLeast() const;
   // Sets columns_, ratio_, and packed_ but its text, unless they are set. Errors: Internal when
@@ -171,6 +203,7 @@ class TrackLimit {
   void Coarsen(ForEachTrack all);
 
   size_t most_;
+  double part_come_ = 1;
   size_t entries_ = 0;
   ShortIntervals together_;
   bool gathered_ = false;  // whether these are of the tracks as they are

@@ -60,13 +60,21 @@ uint32_t NumberIn(absl::flat_hash_map<Key, uint32_t>& table, const Key& key) {
 
 void PageTimeline::OnRecord(const trace::Record& record, const correlate::Timeline& /*timeline*/) {
   if (record.event == trace::Event::kHwIrqHandled) OnInterrupt(record);
-  if (record.event != trace::Event::kRunstateChange ||
-      trace::RunstateOld(record.id) != trace::Runstate::kBlocked ||
+  if (record.event != trace::Event::kRunstateChange) return;
+  NoteProgress(record.offset);
+  if (trace::RunstateOld(record.id) != trace::Runstate::kBlocked ||
       trace::RunstateNew(record.id) != trace::Runstate::kRunnable) {
     return;
   }
   const auto woken = index_.find(trace::UnpackVcpu(record.payload.Word(0)));
   if (woken != index_.end()) vcpus_[woken->second].wake = {record.tsc, record.pcpu};
+}
+
+void PageTimeline::NoteProgress(uint64_t offset) {
+  if (trace_bytes_ == 0) return;
+  const double part = static_cast<double>(Number(offset)) / static_cast<double>(trace_bytes_);
+  schedule_limit_.SetPartCome(part);
+  detail_limit_.SetPartCome(part);
 }
 
 void PageTimeline::OnInterrupt(const trace::Record& record) {
@@ -101,17 +109,15 @@ std::optional<std::array<uint64_t, 2>> PageTimeline::Shown(TscRange range) const
   return std::array<uint64_t, 2>{part.begin - zero(), part.end - zero()};
 }
 
-PageTimeline::Vcpu& PageTimeline::VcpuAt(VcpuRef ref, uint32_t index) {
+PageTimeline::Vcpu& PageTimeline::NewVcpu(VcpuRef ref, uint32_t index) {
   if (index >= vcpus_.size()) {
     vcpus_.resize(size_t{index} + 1);
     SetMostBins();
   }
   Vcpu& vcpu = vcpus_[index];
-  if (!vcpu.known) {
-    vcpu.ref = ref;
-    vcpu.known = true;
-    index_.try_emplace(ref, index);
-  }
+  vcpu.ref = ref;
+  vcpu.known = true;
+  index_.try_emplace(ref, index);
   return vcpu;
 }
 
@@ -167,7 +173,7 @@ template <typename F>
 void PageTimeline::ForEachBinOf(uint64_t begin, uint64_t end, F part) const {
   const uint64_t first = begin >> bin_shift_;
   if (end <= (first + 1) << bin_shift_) [[likely]] {
-    part(first, static_cast<float>(end - begin));
+    part(first, static_cast<float>(Number(end - begin)));
   } else {
     ForEachBin(begin, end, bin_length(), part);
   }
@@ -207,9 +213,10 @@ void PageTimeline::Detail(IntervalTrack& track, uint32_t code, TrackPart part, u
 
 uint32_t PageTimeline::KindOf(const Segment& segment) {
   const bool is_exit = segment.kind == SegmentKind::kExit;
-  const std::array<uint32_t, 3> key{static_cast<uint32_t>(segment.kind), segment.nested ? 1U : 0U,
-                                    is_exit ? segment.reason : 0};
-  RecentKind& recent = recent_kinds_[(key[0] + 8 * key[2]) % recent_kinds_.size()];
+  const uint32_t reason = is_exit ? segment.reason : 0;
+  const uint64_t key = uint64_t{reason} << 8U | static_cast<uint64_t>(segment.kind) << 1U |
+                       static_cast<uint64_t>(segment.nested);
+  RecentKind& recent = recent_kinds_[(key ^ key >> 5U) % recent_kinds_.size()];
   if (recent.key == key) return recent.number;
   const auto [known, is_new] = segment_kinds_.try_emplace(key, 0);
   if (is_new) {

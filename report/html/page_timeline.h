@@ -31,9 +31,10 @@ class PageTimeline final : public correlate::TraceObserver {
  public:
   // The report must outlive this. It must have its vendor, names and sampled range, which is the
   // range shown, before the first item. `origin` is the time 0 of all commands: the first record of
-  // the trace, also of a trace of which only a part is read.
-  PageTimeline(const ProfileReport& report, Tsc origin)
-      : report_(report), origin_(origin), exits_(report) {}
+  // the trace, also of a trace of which only a part is read. `trace_bytes` is the length of the
+  // trace, if it is read to its end; otherwise 0.
+  PageTimeline(const ProfileReport& report, Tsc origin, uint64_t trace_bytes = 0)
+      : report_(report), origin_(origin), trace_bytes_(trace_bytes), exits_(report) {}
 
   [[nodiscard]] bool Wants(trace::Event event) const override {
     return event == trace::Event::kRunstateChange || event == trace::Event::kHwIrqHandled;
@@ -92,6 +93,8 @@ class PageTimeline final : public correlate::TraceObserver {
   void OnExit(const correlate::ExitArc& arc) override;
   void OnMark(const correlate::Mark& mark) override { exits_.OnMark(mark); }
 
+  // Notes that the trace is read up to its byte `offset`.
+  void NoteProgress(uint64_t offset);
   void OnInterrupt(const trace::Record& record);
   // Returns the number of the pCPU that woke the vCPU for this interval, and 1; 0 if it is not
   // known, or the vCPU was not woken.
@@ -100,7 +103,13 @@ class PageTimeline final : public correlate::TraceObserver {
 
   // Returns the part of the range that is shown, from its beginning.
   std::optional<std::array<uint64_t, 2>> Shown(TscRange range) const;
-  Vcpu& VcpuAt(VcpuRef ref, uint32_t index);
+  Vcpu& VcpuAt(VcpuRef ref, uint32_t index) {
+    if (index < vcpus_.size() && vcpus_[index].known) [[likely]] {
+      return vcpus_[index];
+    }
+    return NewVcpu(ref, index);
+  }
+  Vcpu& NewVcpu(VcpuRef ref, uint32_t index);
   Pcpu& PcpuAt(PcpuId pcpu);
   [[nodiscard]] uint64_t bin_length() const { return uint64_t{1} << bin_shift_; }
   void ExtendTo(uint64_t end);
@@ -135,6 +144,7 @@ class PageTimeline final : public correlate::TraceObserver {
 
   const ProfileReport& report_;
   Tsc origin_;
+  uint64_t trace_bytes_ = 0;  // 0: it is not known which part of the trace has been read
   uint64_t length_ = 0;
   size_t most_bins_ = kBins;
   unsigned bin_shift_ = 10;  // the binary logarithm of the length of a bin in cycles
@@ -144,10 +154,10 @@ class PageTimeline final : public correlate::TraceObserver {
   std::vector<Pcpu*> pcpu_index_;  // those of pcpus_ by number; null: not known yet
   // The kinds of intervals: state, cause, pCPU and waker of runstates; exits of segments.
   absl::flat_hash_map<std::array<uint32_t, 4>, uint32_t> run_kinds_;
-  absl::flat_hash_map<std::array<uint32_t, 3>, uint32_t> segment_kinds_;
+  absl::flat_hash_map<uint64_t, uint32_t> segment_kinds_;
   // One that was asked for last, by a few bits of its key: segments of few kinds follow each other.
   struct RecentKind {
-    std::array<uint32_t, 3> key{~uint32_t{0}};
+    uint64_t key = ~uint64_t{0};
     uint32_t number = 0;
   };
   std::array<RecentKind, 64> recent_kinds_{};

@@ -181,6 +181,30 @@ TEST(TrackLimit, BoundsBytesOfPage) {
   EXPECT_NEAR(static_cast<double>(kept), all_cycles, 0.001 * all_cycles);
 }
 
+// Where a tenth of the intervals has come, ten times as many as there are will be.
+TEST(TrackLimit, LeavesRoomForIntervalsToCome) {
+  constexpr size_t kMost = 8000;
+  const auto entries_with = [](double part_come) {
+    IntervalTrack track;
+    TrackLimit limit(kMost);
+    if (part_come < 1) limit.SetPartCome(part_come);
+    uint64_t at = 0;
+    for (uint64_t i = 0; i <= kMost; ++i) {
+      const uint64_t length = uint64_t{1} << (10 + i % 16);  // evenly spread over octaves
+      limit.Add(track, 1, TrackPart::kFirst, at, length, [&](auto visit) { visit(track); });
+      at += length;
+    }
+    return track.entries();
+  };
+  const size_t all = entries_with(1);
+  EXPECT_LE(all, kMost / 4 * 3);
+  const size_t half = entries_with(0.5);
+  EXPECT_LE(half, kMost / 2);
+  EXPECT_LT(half, all);
+  EXPECT_LE(entries_with(0.25), kMost / 4);
+  EXPECT_EQ(entries_with(0.01), entries_with(0.125));
+}
+
 // However few bytes are wanted, it ends.
 TEST(TrackLimit, EndsWhereNothingIsSmallEnough) {
   std::vector<IntervalTrack> tracks(3);
