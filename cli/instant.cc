@@ -70,6 +70,10 @@ absl::StatusOr<TscRange> RangeOf(const std::optional<Instant>& from,
   if (to) {
     XENOSCOPE_ASSIGN_OR_RETURN(range.end, to->On(scale));
   }
+  if (from && to && range.Empty()) {
+    return InvalidError(
+        "--to is not later than --from: nothing lies between them; choose a later --to");
+  }
   return range;
 }
 

@@ -37,7 +37,7 @@ struct Instant {
 };
 
 // Returns the range [from, to) within `all`, which is not set beyond what it does not choose.
-// Errors: those of Instant::On.
+// Errors: those of Instant::On; InvalidArgument when `to` is not later than `from`.
 absl::StatusOr<TscRange> RangeOf(const std::optional<Instant>& from,
                                  const std::optional<Instant>& to, const TimeScale& scale,
                                  TscRange all);
