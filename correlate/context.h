@@ -67,6 +67,15 @@ struct Context {
   return {ContextKind::kRunning};
 }
 
+// Returns a number in which all of the context has a part, for tables whose places MultiplyHash
+// chooses of such numbers. It takes a few instructions.
+[[nodiscard]] constexpr uint64_t Mixed(const Context& context) {
+  return context.number + (uint64_t{context.reason} << 8U) + (uint64_t{context.waiting} << 16U) +
+         (uint64_t{context.wakeup} << 24U) + (uint64_t{context.thread} << 32U) +
+         (uint64_t{context.nested} << 47U) + (static_cast<uint64_t>(context.kind) << 48U) +
+         (static_cast<uint64_t>(context.exit_kind) << 56U);
+}
+
 // Whether the trace measures the cycles that are spent in such contexts: exactly, but for the
 // border between kGuest and kTransition (docs/method.md, section 4.3).
 [[nodiscard]] constexpr bool IsTraced(ContextKind kind) {

@@ -94,9 +94,8 @@ uint32_t Profile::StratumOf(VcpuRef vcpu, Context context) {
   if (!Has(Dimension::kSubreason)) context = WithoutSubreason(context);
   if (!by_thread_ || !IsTraced(context.kind)) context.thread = 0;
   if (!IsTraced(context.kind)) vcpu = {};
-  const size_t mixed = context.reason + 13 * static_cast<size_t>(context.kind) +
-                       29 * vcpu.vcpu.value + 37 * vcpu.domain.value + context.number +
-                       uint64_t{41} * context.thread + 43 * static_cast<size_t>(context.exit_kind);
+  const uint64_t mixed =
+      Mixed(context) + 29 * uint64_t{vcpu.vcpu.value} + 37 * uint64_t{vcpu.domain.value};
   const uint32_t number = stratum_numbers_.Intern({vcpu, context}, mixed);
   if (number == sums_.strata.all.size()) {
     Stratum& stratum = sums_.strata.all.emplace_back();

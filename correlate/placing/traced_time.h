@@ -42,17 +42,11 @@ class TracedTime {
   static constexpr unsigned kPlaceBits = 5;
   static constexpr size_t kPlaces = 1 + (size_t{1} << kPlaceBits);
 
-  // Returns the place of the context's sum. Addresses are multiples of powers of two: all bits
-  // count.
+  // Returns the place of the context's sum.
   [[nodiscard]] static size_t PlaceOf(const Context& context) {
     const bool is_guest = context.kind == ContextKind::kGuest;
     if (is_guest && (context.waiting | context.wakeup | context.thread) == 0) return 0;
-    const uint64_t mixed = context.number + (uint64_t{context.reason} << 8U) +
-                           (uint64_t{context.waiting} << 16U) + (uint64_t{context.wakeup} << 24U) +
-                           (uint64_t{context.thread} << 32U) +
-                           (static_cast<uint64_t>(context.exit_kind) << 56U) +
-                           (static_cast<uint64_t>(context.kind) << 48U);
-    return 1 + (MultiplyHash(mixed) >> (64 - kPlaceBits));
+    return 1 + (MultiplyHash(Mixed(context)) >> (64 - kPlaceBits));
   }
   void Begin(VcpuRef vcpu);
   // Makes the sum that of the context, from 0 on.
