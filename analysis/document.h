@@ -53,6 +53,11 @@ struct MetricRow {
     Add("p50", MetricUnit::kCycles, stat.p50);
     return Add("p95", MetricUnit::kCycles, stat.p95);
   }
+  // Adds the columns count and cycles.
+  MetricRow& Add(const Totals& totals) {
+    Add("count", MetricUnit::kCount, totals.count());
+    return Add("cycles", MetricUnit::kCycles, totals.cycles());
+  }
 };
 
 // The way text shows a group; JSON and CSV show all groups alike.

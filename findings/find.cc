@@ -44,11 +44,11 @@ void KeepDomains(std::span<const DomainId> domains, std::vector<Finding>& findin
 std::vector<std::unique_ptr<analysis::Analysis>> TraceAnalyses(HypercallRule hypercalls) {
   std::vector<std::unique_ptr<analysis::Analysis>> analyses;
   analyses.push_back(analysis::MakePcpus());
-  analyses.push_back(analysis::MakeRunstates());
+  analyses.push_back(analysis::MakeRunstateTotals());
   analyses.push_back(analysis::MakePreemptions());
   analyses.push_back(analysis::MakeHazards());
-  analyses.push_back(analysis::MakeAffinity());
-  analyses.push_back(analysis::MakeExitReasons());
+  analyses.push_back(analysis::MakeAffinityTotals());
+  analyses.push_back(analysis::MakeExitTotals());
   if (hypercalls == HypercallRule::kOn) analyses.push_back(analysis::MakePvEvents());
   return analyses;
 }

@@ -24,9 +24,9 @@ inline constexpr std::string_view kHypercallsCounter = "hypercall_slices";
 inline constexpr size_t kMostExitParts = 16;
 
 // Adds the runstates, waits, VM exits and hypercalls of all vCPUs but the idle ones
-// (analysis::MakeRunstates, MakePreemptions, MakeExitReasons and MakePvEvents), and their keys to
-// the dictionary. `traced` is the length of the trace; `label` returns how reports name the domain.
-// Names are bounded. O(rows).
+// (analysis::MakeRunstateTotals, MakePreemptions, MakeExitTotals and MakePvEvents), and their keys
+// to the dictionary. `traced` is the length of the trace; `label` returns how reports name the
+// domain. Names are bounded. O(rows).
 void GatherTrace(const analysis::Document& document, Cycles traced,
                  const std::function<std::string(DomainId)>& label, Dictionary& dictionary,
                  SliceSums& sums);

@@ -18,7 +18,9 @@ using correlate::TimelineState;
 
 constexpr GroupInfo kAffinityGroup{"affinity", "Time on one pCPU", SectionLevel::kVcpu};
 
-class Affinity final : public Mergeable<Affinity> {
+// `Lengths` is what is counted of the lengths of stays: Stat or Totals.
+template <typename Lengths>
+class Affinity final : public Mergeable<Affinity<Lengths>> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override { subscriptions.RunstateIntervals(); }
 
@@ -46,7 +48,9 @@ class Affinity final : public Mergeable<Affinity> {
           before.last = residencies.last;
         }
       }
-      for (const auto& [pcpu, stat] : residencies.by_pcpu) before.by_pcpu[pcpu].Merge(stat);
+      for (const auto& [pcpu, lengths] : residencies.by_pcpu) {
+        before.by_pcpu[pcpu].Merge(lengths);
+      }
       residencies = std::move(before);
     });
   }
@@ -56,12 +60,12 @@ class Affinity final : public Mergeable<Affinity> {
     const Residencies* residencies = vcpus_.Find(vcpu);
     if (residencies == nullptr || !residencies->first) return;
     MetricGroup& group = out.AddGroup(kAffinityGroup);
-    Stat all;
-    for (const auto& [pcpu, stat] : residencies->by_pcpu) all.Merge(stat);
+    Lengths all;
+    for (const auto& [pcpu, lengths] : residencies->by_pcpu) all.Merge(lengths);
     MetricRow row{"all", {}, {}};
     row.Add(all.Summary());
-    for (const auto& [pcpu, stat] : residencies->by_pcpu) {
-      row.parts.push_back(MetricRow{fmt::format("p{}", pcpu.value), {}, {}}.Add(stat.Summary()));
+    for (const auto& [pcpu, lengths] : residencies->by_pcpu) {
+      row.parts.push_back(MetricRow{fmt::format("p{}", pcpu.value), {}, {}}.Add(lengths.Summary()));
     }
     if (all.count() == 1) group.layout = GroupLayout::kDetail;  // the vCPU has not moved
     group.rows.push_back(std::move(row));
@@ -78,7 +82,7 @@ class Affinity final : public Mergeable<Affinity> {
     std::optional<Residency> first;
     std::optional<Tsc> first_end;
     std::optional<Residency> last;
-    std::map<PcpuId, Stat> by_pcpu;  // the others
+    std::map<PcpuId, Lengths> by_pcpu;  // the others
 
     void Add(const Residency& residency, Tsc end) {
       by_pcpu[residency.pcpu].Add(end - residency.since);
@@ -109,6 +113,7 @@ class Affinity final : public Mergeable<Affinity> {
 
 }  // namespace
 
-std::unique_ptr<Analysis> MakeAffinity() { return std::make_unique<Affinity>(); }
+std::unique_ptr<Analysis> MakeAffinity() { return std::make_unique<Affinity<Stat>>(); }
+std::unique_ptr<Analysis> MakeAffinityTotals() { return std::make_unique<Affinity<Totals>>(); }
 
 }  // namespace xenoscope::analysis

@@ -12,6 +12,8 @@
 
 namespace xenoscope::analysis {
 
+// `Lengths` is what is counted of the lengths of one place: Stat or Totals.
+template <typename Lengths>
 class ExitParts {
  public:
   // Adds an exit. O(1); allocates at a part's first exit.
@@ -23,7 +25,10 @@ class ExitParts {
 
  private:
   static constexpr uint32_t kMaxEntries = 1024;
-  BoundedTable<Stat> stats_;
+  BoundedTable<Lengths> lengths_;
 };
+
+extern template class ExitParts<Stat>;
+extern template class ExitParts<Totals>;
 
 }  // namespace xenoscope::analysis

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "analysis/per_vcpu.h"
@@ -27,11 +28,12 @@ constexpr GroupInfo kNestedExitsGroup{"nested_exits", "Exit reasons of nested gu
 constexpr GroupInfo kExitEdgesGroup{"exit_edges", "Not in the above", SectionLevel::kVcpu,
                                     GroupLayout::kRemainder};
 
-class Exits final : public Mergeable<Exits> {
- public:
-  // `by_address`: also the groups of device accesses and of guest addresses.
-  explicit Exits(bool by_address) : by_address_(by_address) {}
+// kTotals: without percentiles, and without the groups of device accesses and of guest addresses.
+enum class Detail : uint8_t { kTotals, kAll };
 
+template <Detail kDetail>
+class Exits final : public Mergeable<Exits<kDetail>> {
+ public:
   void Subscribe(Subscriptions& subscriptions) const override {
     subscriptions.Exits();
     subscriptions.RunstateIntervals();
@@ -108,7 +110,7 @@ class Exits final : public Mergeable<Exits> {
 
   [[nodiscard]] std::vector<GroupInfo> Groups() const override {
     std::vector<GroupInfo> groups = {kExitsGroup, kNestedExitsGroup, kExitEdgesGroup};
-    if (!by_address_) return groups;
+    if (kDetail == Detail::kTotals) return groups;
     std::ranges::copy(DeviceAccesses::Groups(), std::back_inserter(groups));
     std::ranges::copy(EipLists::Groups(), std::back_inserter(groups));
     return groups;
@@ -128,7 +130,7 @@ class Exits final : public Mergeable<Exits> {
       edges.rows.push_back(MetricRow{"handler records without a VMEXIT", {}, {}}.Add(
           "count", MetricUnit::kCount, exits->records_outside));
     }
-    if (!by_address_) return;
+    if (kDetail == Detail::kTotals) return;
     exits->accesses.Describe(out);
     exits->eips.Describe(vcpu.domain, metadata, out);
   }
@@ -161,7 +163,7 @@ class Exits final : public Mergeable<Exits> {
     uint64_t before = 0;
     OpenExit continued;
     TscRange last_wait;  // the last time that it was offline
-    ExitParts parts;
+    ExitParts<std::conditional_t<kDetail == Detail::kAll, Stat, Totals>> parts;
     DeviceAccesses accesses;
     EipLists eips;
     uint64_t unfinished = 0;
@@ -186,7 +188,7 @@ class Exits final : public Mergeable<Exits> {
     if (!open.measured) return;
     const ExitContents& contents = open.contents;
     exits.parts.Add(contents, parts_budget_);
-    if (!by_address_) return;
+    if (kDetail == Detail::kTotals) return;
     if (contents.accesses > 0) exits.accesses.Add(contents, open.waits, accesses_budget_);
     if (EipLists::Takes(contents)) exits.eips.Add(contents, eips_budget_);
   }
@@ -211,7 +213,6 @@ class Exits final : public Mergeable<Exits> {
     exits.continued = {};
   }
 
-  bool by_address_;
   PerVcpu<VcpuExits> vcpus_;
   // A Stat takes about 1 KiB, a count 50 bytes.
   EntryBudget parts_budget_{4096};
@@ -221,7 +222,7 @@ class Exits final : public Mergeable<Exits> {
 
 }  // namespace
 
-std::unique_ptr<Analysis> MakeExits() { return std::make_unique<Exits>(true); }
-std::unique_ptr<Analysis> MakeExitReasons() { return std::make_unique<Exits>(false); }
+std::unique_ptr<Analysis> MakeExits() { return std::make_unique<Exits<Detail::kAll>>(); }
+std::unique_ptr<Analysis> MakeExitTotals() { return std::make_unique<Exits<Detail::kTotals>>(); }
 
 }  // namespace xenoscope::analysis

@@ -21,8 +21,6 @@ std::unique_ptr<Analysis> MakePreemptions();
 std::unique_ptr<Analysis> MakeHazards();
 std::unique_ptr<Analysis> MakeAffinity();
 std::unique_ptr<Analysis> MakeExits();
-// A part of MakeExits, which costs less: no group of device accesses or of guest addresses.
-std::unique_ptr<Analysis> MakeExitReasons();
 std::unique_ptr<Analysis> MakeGuestLevels();
 std::unique_ptr<Analysis> MakeGuestInterrupts();
 std::unique_ptr<Analysis> MakeGuestCr3();
@@ -30,6 +28,12 @@ std::unique_ptr<Analysis> MakeDeviceEmulation();
 std::unique_ptr<Analysis> MakePvEvents();
 std::unique_ptr<Analysis> MakeGuestEvents();
 std::unique_ptr<Analysis> MakeMemory();
+
+// Parts of these, which cost less: without percentiles, and the last one without the groups of
+// device accesses and of guest addresses.
+std::unique_ptr<Analysis> MakeRunstateTotals();
+std::unique_ptr<Analysis> MakeAffinityTotals();
+std::unique_ptr<Analysis> MakeExitTotals();
 
 inline std::vector<std::unique_ptr<Analysis>> AllAnalyses() {
   std::vector<std::unique_ptr<Analysis>> all;

@@ -22,7 +22,9 @@ constexpr GroupInfo kRunnableGroup{"runnable", "Runnable, by cause", SectionLeve
 constexpr GroupInfo kRunstateEdgesGroup{"runstate_edges", "Not in the above", SectionLevel::kVcpu,
                                         GroupLayout::kRemainder};
 
-class Runstates final : public Mergeable<Runstates> {
+// `Lengths` is what is counted of the lengths of intervals: TimeStat or Totals.
+template <typename Lengths>
+class Runstates final : public Mergeable<Runstates<Lengths>> {
  public:
   void Subscribe(Subscriptions& subscriptions) const override { subscriptions.RunstateIntervals(); }
 
@@ -110,8 +112,8 @@ class Runstates final : public Mergeable<Runstates> {
   };
   struct VcpuStates {
     Edge edges[2][correlate::kTimelineStates];
-    TimeStat by_state[correlate::kTimelineStates];
-    TimeStat by_cause[correlate::kRunnableCauses];
+    Lengths by_state[correlate::kTimelineStates];
+    Lengths by_cause[correlate::kRunnableCauses];
   };
 
   // Returns the whole time in the state, including its parts at the edges of the trace.
@@ -119,8 +121,8 @@ class Runstates final : public Mergeable<Runstates> {
     return states.by_state[state].cycles() + states.edges[0][state].cycles +
            states.edges[1][state].cycles;
   }
-  static void AddRow(MetricGroup& group, const char* name, const TimeStat& stat) {
-    if (stat.count() > 0) group.rows.push_back(MetricRow{name, {}, {}}.Add(stat.Summary()));
+  static void AddRow(MetricGroup& group, const char* name, const Lengths& lengths) {
+    if (lengths.count() > 0) group.rows.push_back(MetricRow{name, {}, {}}.Add(lengths.Summary()));
   }
 
   PerVcpu<VcpuStates> vcpus_;
@@ -128,6 +130,7 @@ class Runstates final : public Mergeable<Runstates> {
 
 }  // namespace
 
-std::unique_ptr<Analysis> MakeRunstates() { return std::make_unique<Runstates>(); }
+std::unique_ptr<Analysis> MakeRunstates() { return std::make_unique<Runstates<TimeStat>>(); }
+std::unique_ptr<Analysis> MakeRunstateTotals() { return std::make_unique<Runstates<Totals>>(); }
 
 }  // namespace xenoscope::analysis
