@@ -36,6 +36,8 @@ class ExitSamples final : public SampleSource {
   // later times. A sample on a pCPU of which the trace does not say which vCPU runs there belongs
   // to no domain. O(log samples) amortised.
   const recording::Sample* Next() override;
+  // Whether there is one.
+  [[nodiscard]] bool has_next() const { return given_ < samples_.size(); }
 
  private:
   void TakeExit(const trace::Record& record, const VcpuTrack* running);

@@ -31,11 +31,12 @@ class HistoryQueue {
   // O(1) amortised for each.
   template <typename IsOld>
   void DropWhile(IsOld is_old) {
-    first_ = static_cast<size_t>(std::partition_point(begin(), end(), is_old) - places_.get());
-    if (2 * first_ <= end_) return;
-    std::copy(begin(), end(), places_.get());
-    erased_ += first_;
-    end_ -= std::exchange(first_, 0);
+    DropTo(static_cast<size_t>(std::partition_point(begin(), end(), is_old) - places_.get()));
+  }
+  // Forgets all but the last `count` entries, where there are twice as many. O(1) amortised for
+  // each that was added.
+  void KeepLast(size_t count) {
+    if (size() >= 2 * count) DropTo(end_ - count);
   }
 
   [[nodiscard]] Iterator begin() const { return places_.get() + first_; }
@@ -56,6 +57,14 @@ class HistoryQueue {
   [[nodiscard]] size_t size() const { return end_ - first_; }
 
  private:
+  // Forgets the entries before the place `first`.
+  [[gnu::noinline]] void DropTo(size_t first) {
+    first_ = first;
+    if (2 * first_ < end_) return;
+    std::copy(begin(), end(), places_.get());
+    erased_ += first_;
+    end_ -= std::exchange(first_, 0);
+  }
   [[gnu::noinline]] void Grow() {
     capacity_ = std::max<size_t>(2 * capacity_, 16);
     auto larger = std::make_unique<T[]>(capacity_);

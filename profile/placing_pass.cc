@@ -40,12 +40,18 @@ PlacingPass::PlacingPass(const TraceTakers& takers, RecordOrder order, Cycles le
   }
 }
 
-void PlacingPass::Handler::TakeRecord(const trace::Record& record, const Wanted& wanted) const {
+[[gnu::always_inline]] inline void PlacingPass::Handler::Show(const trace::Record& record,
+                                                              const Wanted& wanted) const {
   const correlate::Timeline& timeline = takers.placer.timeline();
   if (wanted.observer) takers.observer->OnRecord(record);
   correlate::ShowRecord(record, timeline, wanted.trace_observers, takers.trace_observers);
   if (wanted.samples) takers.samples->Take(record, timeline.Current(record.pcpu));
+}
+
+void PlacingPass::Handler::TakeRecord(const trace::Record& record, const Wanted& wanted) const {
+  Show(record, wanted);
   if (wanted.placer) takers.placer.TakeRecord(record);
+  if (wanted.samples && takers.samples->has_next()) takers.placer.PlaceDue();
 }
 
 void PlacingPass::Handler::TakeNonRecord(const trace::Item& item) const {
@@ -57,9 +63,8 @@ void PlacingPass::DeadlineHandler::TakeRecord(const trace::Record& record,
                                               const trace::AnyTarget& /*target*/) const {
   Wanted wanted = pass.wanted_[static_cast<size_t>(record.event)];
   wanted.observer |= pass.takers_.observer != nullptr && !pass.begun_;
-  wanted.placer = false;
   pass.begun_ = true;
-  Handler{pass.takers_}.TakeRecord(record, wanted);
+  Handler{pass.takers_}.Show(record, wanted);
   trace::Item item;
   item.record = record;
   pass.takers_.placer.Take(item);

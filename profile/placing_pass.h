@@ -57,6 +57,8 @@ class PlacingPass {
   // Takes what the stream has between the placer's deadlines.
   struct Handler {
     const TraceTakers& takers;
+    // Gives the record to all but the placer.
+    void Show(const trace::Record& record, const Wanted& wanted) const;
     void TakeRecord(const trace::Record& record, const Wanted& wanted) const;
     void TakeNonRecord(const trace::Item& item) const;
   };

@@ -25,10 +25,8 @@ namespace {
 using recording::Recording;
 using recording::RecordingInfo;
 
-// Samples of the trace itself are instants: they can be placed at any time, so many cycles (about
-// 50 ms) at once, and nothing before them is asked for. This much is kept nevertheless (about
-// 0.5 ms), as clocks of pCPUs may differ.
-constexpr Cycles kPlacedAtOnce = Cycles{1} << 27;
+// Nothing is asked for before the instants of the trace's own samples. This much is kept
+// nevertheless (about 0.5 ms), as clocks of pCPUs may differ.
 constexpr Cycles kKeptBefore = Cycles{1} << 20;
 
 // Returns the time of the first record; the end of time if there is none.
@@ -340,7 +338,7 @@ absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first, const Pro
   for (size_t i = 1; i < sample_set_.comparison.events.size(); ++i) {
     for (const uint16_t event : sample_set_.comparison.events[i].group) options.beside.set(event);
   }
-  if (from_trace_ != nullptr) options.forget_every = kPlacedAtOnce;
+  options.of_trace = from_trace_ != nullptr;
   options.uniform_in_time = sample_set_.stratified;
   options.threads = request_.threads;
   if (observer == nullptr && !options.by_waiting && options.threads == nullptr) {

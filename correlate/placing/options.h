@@ -19,8 +19,9 @@ struct PlacingOptions {
   TscRange sampled;
   // The length of the longest bracket, in cycles: how long the timeline has to be remembered.
   Cycles longest_bracket = 0;
-  // The timeline is pruned after so many cycles at the earliest.
-  Cycles forget_every = Cycles{1} << 23;
+  // All samples are instants of the trace itself (ExitSamples). Each is placed as soon as the trace
+  // has shown it, and no more is kept of each vCPU than its last intervals.
+  bool of_trace = false;
   trace::Vendor vendor = trace::Vendor::kUnknown;
   LoggedRip logged_rip = LoggedRip::kOfExit;
   // AMD: the address in Xen of the STGI that ends its handling of a #VMEXIT; 0: not known.

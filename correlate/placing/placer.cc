@@ -15,6 +15,11 @@ namespace {
 
 using recording::Sample;
 
+// The timeline is pruned after so many cycles at the earliest (milliseconds), or, where little is
+// kept of it in any case, so many (about a second): the pass over the trace is interrupted for it.
+constexpr Cycles kLeastBetween = Cycles{1} << 23;
+constexpr Cycles kLeastBetweenOfTrace = Cycles{1} << 31;
+
 }  // namespace
 
 Placer::Placer(const PlacingOptions& options, SampleSource& samples, PlacingObserver& observer,
@@ -55,15 +60,15 @@ Tsc Placer::deadline() const {
 void Placer::Take(const trace::Item& item) {
   timeline_.Take(item);
   PlaceDue();
+  if (timeline_.now() >= forget_at_) Forget();
 }
 
 void Placer::PlaceDue() {
   if (batch_.empty()) ReadBatch();
-  while (!batch_.empty() && timeline_.settled_until() >= batch_.front().when.end) {
+  while (!batch_.empty() && IsDue()) {
     PlaceBatch();
     ReadBatch();
   }
-  if (timeline_.now() >= forget_at_) Forget();
 }
 
 void Placer::PlaceBatch() {
@@ -112,7 +117,8 @@ void Placer::PlaceHeld(bool at_end) {
 
 void Placer::Forget() {
   const Tsc now = timeline_.now();
-  forget_at_ = now + std::max(options_.longest_bracket / 2, options_.forget_every);
+  const Cycles least = options_.of_trace ? kLeastBetweenOfTrace : kLeastBetween;
+  forget_at_ = now + std::max(options_.longest_bracket / 2, least);
   const uint64_t end = (batch_.empty() ? now : batch_.front().when.end).value;
   const Tsc horizon = std::min(now, Tsc{end - std::min(end, options_.longest_bracket)});
   forgotten_ = std::max(forgotten_, horizon);

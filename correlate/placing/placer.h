@@ -49,11 +49,13 @@ class Placer {
   // Takes the next item of the trace in the order of time, and places the samples whose brackets
   // have passed.
   void Take(const trace::Item& item);
+  // Places the samples that the source has by now, as far as their brackets have passed.
+  void PlaceDue();
   // Whether samples have been read that are not placed yet.
   [[nodiscard]] bool has_waiting() const { return !batch_.empty(); }
-  // Returns the time before which no sample is to be placed, which is later than now(). The items
-  // before it may instead be taken by TakeRecord and TakeNonRecord, in the order of the options and
-  // without the records that are not handled. O(1).
+  // Returns the time before which no sample is to be placed, but those of PlacingOptions::of_trace,
+  // by PlaceDue; it is later than now(). The items before it may instead be taken by TakeRecord and
+  // TakeNonRecord, in the order of the options and without the records that are not handled. O(1).
   [[nodiscard]] Tsc deadline() const;
   void TakeRecord(const trace::Record& record) { timeline_.TakeRecord(record); }
   void TakeNonRecord(const trace::Item& item) { timeline_.TakeNonRecord(item); }
@@ -77,8 +79,10 @@ class Placer {
  private:
   // Reads the next samples of one vCPU and bracket, if there are any yet.
   void ReadBatch();
-  // Places the samples whose brackets have passed.
-  void PlaceDue();
+  // Whether all that the batch waits for has been taken.
+  [[nodiscard]] bool IsDue() const {
+    return options_.of_trace || timeline_.settled_until() >= batch_.front().when.end;
+  }
   void PlaceBatch();
   // Places the samples of one drain, or holds them.
   void PlaceDrain();

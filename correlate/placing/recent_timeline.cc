@@ -28,7 +28,9 @@ RecentTimeline::RecentTimeline(const PlacingOptions& options, PlacingObserver& o
       cycles_per_transition_(options.cycles_per_transition) {
   using trace::Event;
   const auto note = [this](Event event) { noted_events_.at(static_cast<size_t>(event)) = true; };
-  for (const Event event : {Event::kHvmVmexit, Event::kHvmSvmExit, Event::kHvmNmi}) note(event);
+  if (!options_.of_trace) {
+    for (const Event event : {Event::kHvmVmexit, Event::kHvmSvmExit, Event::kHvmNmi}) note(event);
+  }
   for (const Event event : ContextSwitches::kEvents) note(event);
   if (options_.by_wakeup) {
     for (const Event event : {Event::kHvmVmentry, Event::kHvmInjVirq}) note(event);

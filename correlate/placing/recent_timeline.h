@@ -177,11 +177,21 @@ class RecentTimeline : private TimelineObserver {
   // which vCPUs wait, or in the thread, where the options ask for these.
   template <typename Visitor>
   void ForEachPart(VcpuRef vcpu, PcpuId pcpu, TscRange range, const Visitor& visit) const;
+  // So many intervals of a vCPU, and runs of a pCPU, hold the instant of an exit that has just been
+  // shown: only its handling, and switches to other vCPUs, come after it
+  // (PlacingOptions::of_trace).
+  static constexpr size_t kKept = 8;
   // Returns a new interval of the vCPU, which has the index `index`, for samples that can have been
   // in it. The caller fills the rest.
-  TimelineInterval& NewInterval(VcpuHistory& vcpu, uint32_t index, VcpuRef ref, PcpuId pcpu,
-                                TscRange range) {
-    PcpuAt(pcpu).Add(range, ref, index, vcpu.intervals.added());
+  [[gnu::always_inline]] TimelineInterval& NewInterval(VcpuHistory& vcpu, uint32_t index,
+                                                       VcpuRef ref, PcpuId pcpu, TscRange range) {
+    if (options_.of_trace) vcpu.intervals.KeepLast(kKept);
+    // Samples of the trace are looked up by pCPU only where it was idle.
+    if (!options_.of_trace || IsIdle(ref)) {
+      PcpuHistory& runs = PcpuAt(pcpu);
+      if (options_.of_trace) runs.KeepLast(kKept);
+      runs.Add(range, ref, index, vcpu.intervals.added());
+    }
     TimelineInterval& interval = vcpu.intervals.Append();
     interval.range = range;
     interval.context = {};

@@ -30,6 +30,19 @@ TEST(HistoryQueue, KeepsWhatIsNotOld) {
   EXPECT_TRUE(queue.empty());
 }
 
+TEST(HistoryQueue, KeepsTheLast) {
+  HistoryQueue<int> queue;
+  for (int i = 0; i < 7; ++i) queue.Add(i);
+  queue.KeepLast(4);
+  EXPECT_EQ(queue.size(), 7);
+  queue.Add(7);
+  queue.KeepLast(4);
+  EXPECT_THAT(All(queue), ElementsAre(4, 5, 6, 7));
+  EXPECT_EQ(*queue.From(5), 5);
+  queue.KeepLast(2);
+  EXPECT_THAT(All(queue), ElementsAre(6, 7));
+}
+
 // Entries keep their numbers, however many are forgotten, and wherever the queue is moved.
 TEST(HistoryQueue, NumbersEntries) {
   HistoryQueue<int> queue;
