@@ -125,6 +125,7 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
   observers.trace.push_back(&timeline);
   observers.samples = &samples;
   XENOSCOPE_RETURN_IF_ERROR(source.Profile(request, std::move(columns), out, std::move(observers)));
+  timeline.StartPacking();
   findings.AddTo(source, out);
   const std::vector<correlate::Dimension> by = out.by;
   XENOSCOPE_RETURN_IF_ERROR(report::ApplyRowFilters(filters, by, out));
@@ -132,7 +133,6 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
     out.cautions.emplace_back(
         "VM exits and the timeline show all samples, not only the selected rows.");
   }
-  timeline.Finish();
   const correlate::ProfileResult& flame = out.further.front();
   nlohmann::ordered_json page = report::ProfilePage(out, out, flame, options);
   const Tsc zero = out.traced ? timeline.zero() : out.sampled.begin;
@@ -141,16 +141,11 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
                              report::PageFlame(out, flame, &samples.over_time(), zero, {}));
   if (with_code) page["code"] = CodeOf(source, request, out, out.further.back()).ToJson();
   if (out.traced) {
-    XENOSCOPE_ASSIGN_OR_RETURN(nlohmann::ordered_json exits, timeline.exits().ToJson(zero));
-    page["exits"] = std::move(exits["list"]);
+    XENOSCOPE_RETURN_IF_ERROR(timeline.AddTo(samples, page));
     if (findings.document() != nullptr) {
       report::AddExitParts(*findings.document(), out, page["exits"]);
     }
-    XENOSCOPE_ASSIGN_OR_RETURN(page["timeline"], timeline.ToJson(samples));
     XENOSCOPE_RETURN_IF_ERROR(AddThreads(source, out, timeline.shown(), page["timeline"]));
-    for (const char* key : {"counts", "cycles", "lengths", "length_steps"}) {
-      page["timeline"][std::string("exit_") + key] = std::move(exits[key]);
-    }
     XENOSCOPE_RETURN_IF_ERROR(
         timeline.AddIntervals(report::BytesLeft(page, timeline.pcpus()), page["timeline"]));
   }

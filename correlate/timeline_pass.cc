@@ -93,7 +93,7 @@ void PassToTimeline(trace::OrderedStream& stream, Tsc end, Timeline& timeline) {
 void ObserveTrace(const trace::TraceFile& trace, std::span<TraceObserver* const> observers,
                   Tsc end) {
   TimelineFanOut fan_out({observers.begin(), observers.end()});
-  Timeline timeline(fan_out);
+  Timeline timeline(*fan_out.get());
   trace::OrderedStream stream = trace.Stream();
   ObserverHandler handler(observers, timeline);
   StreamLateRecords late(stream, handler.events(), handler);

@@ -21,7 +21,7 @@ void PassToTimeline(trace::OrderedStream& stream, Tsc end, Timeline& timeline);
 // guest may be halted for longer.
 inline constexpr Cycles kMostAfterEnd = Cycles{1} << 33;
 
-// Shows the trace, and a timeline of it, to the observers (32 at most): all that has to do with the
+// Shows the trace, and a timeline of it, to the observers (1 to 32): all that has to do with the
 // time before `end`. It stops there once what began before has ended: runs of vCPUs, VM exits and
 // losses. Records come in the order trace::RecordOrder::kGroups; those that nobody wants are passed
 // over. Memory: that of the timeline. O(records).

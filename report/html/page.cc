@@ -129,11 +129,15 @@ absl::StatusOr<std::string> ToPage(const ordered_json& data) {
          std::string(page.substr(at + kPlace.size()));
 }
 
-size_t BytesLeft(const ordered_json& data, size_t pcpus) {
+size_t MostBytes(size_t pcpus) {
   constexpr size_t kLeastBytes = 2'800'000;
   constexpr size_t kMostBytes = 9'900'000;
   constexpr size_t kBytesOfPcpu = 60'000;
-  const size_t limit = std::min(kMostBytes, kLeastBytes + kBytesOfPcpu * pcpus);
+  return std::min(kMostBytes, kLeastBytes + kBytesOfPcpu * pcpus);
+}
+
+size_t BytesLeft(const ordered_json& data, size_t pcpus) {
+  const size_t limit = MostBytes(pcpus);
   const size_t used = WebPage().size() + ForElement(TextOf(data)).size();
   return limit > used + kLeastRestBytes ? limit - used : kLeastRestBytes;
 }

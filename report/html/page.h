@@ -31,9 +31,12 @@ nlohmann::ordered_json ProfilePage(const ProfileReport& shown, const ProfileRepo
                                    const correlate::ProfileResult& flame,
                                    const ProfileFormatOptions& options);
 
-// Returns how many bytes the rest of the page of a host with so many pCPUs may take: a page is to
-// be below 3 MB for 2 pCPUs, and below 10 MB for any host, so that a browser opens it at once and
-// people can send it. At least kLeastRestBytes, if all else takes more than that. O(data).
+// Returns the most bytes of a page of a host with so many pCPUs: it is to be below 3 MB for 2
+// pCPUs, and below 10 MB for any host, so that a browser opens it at once and people can send it.
+[[nodiscard]] size_t MostBytes(size_t pcpus);
+
+// Returns how many bytes the rest of the page may take. At least kLeastRestBytes, if all else takes
+// more than MostBytes leaves. O(data).
 inline constexpr size_t kLeastRestBytes = 500'000;
 [[nodiscard]] size_t BytesLeft(const nlohmann::ordered_json& data, size_t pcpus);
 

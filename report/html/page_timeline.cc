@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "report/html/packed.h"
+#include "report/html/page.h"
 #include "report/markup.h"
 #include "report/timeline/time_bins.h"
 #include "trace/exit_name.h"
@@ -58,6 +59,32 @@ uint32_t NumberIn(absl::flat_hash_map<Key, uint32_t>& table, const Key& key) {
 
 }  // namespace
 
+template <typename F>
+void PageTimeline::ForEachSchedule(const std::vector<uint32_t>& known, F visit) {
+  for (auto& [number, pcpu] : pcpus_) visit(pcpu.vcpus);
+  for (const uint32_t i : known) visit(vcpus_[i].runstates);
+}
+
+template <typename F>
+void PageTimeline::ForEachDetail(const std::vector<uint32_t>& known, F visit) {
+  for (auto& [number, pcpu] : pcpus_) visit(pcpu.interrupts);
+  for (const uint32_t i : known) visit(vcpus_[i].segments);
+}
+
+[[gnu::always_inline]] inline void PageTimeline::Schedule(IntervalTrack& track, uint32_t code,
+                                                          TrackPart part, uint64_t begin,
+                                                          uint64_t length) {
+  schedule_limit_.Add(track, code, part, begin, length,
+                      [this](auto visit) { ForEachSchedule(KnownVcpus(), visit); });
+}
+
+[[gnu::always_inline]] inline void PageTimeline::Detail(IntervalTrack& track, uint32_t code,
+                                                        TrackPart part, uint64_t begin,
+                                                        uint64_t length) {
+  detail_limit_.Add(track, code, part, begin, length,
+                    [this](auto visit) { ForEachDetail(KnownVcpus(), visit); });
+}
+
 void PageTimeline::OnRecord(const trace::Record& record, const correlate::Timeline& /*timeline*/) {
   if (record.event == trace::Event::kHwIrqHandled) OnInterrupt(record);
   if (record.event != trace::Event::kRunstateChange) return;
@@ -101,12 +128,6 @@ uint32_t PageTimeline::WakerOf(const Vcpu& vcpu, const RunstateInterval& interva
   const bool is_known =
       interval.cause == correlate::RunnableCause::kWake && vcpu.wake.at == interval.range.begin;
   return is_known ? vcpu.wake.by.value + 1 : 0;
-}
-
-std::optional<std::array<uint64_t, 2>> PageTimeline::Shown(TscRange range) const {
-  const TscRange part = range.Intersect({zero(), report_.sampled.end});
-  if (part.Empty()) return std::nullopt;
-  return std::array<uint64_t, 2>{part.begin - zero(), part.end - zero()};
 }
 
 PageTimeline::Vcpu& PageTimeline::NewVcpu(VcpuRef ref, uint32_t index) {
@@ -187,30 +208,6 @@ void PageTimeline::AddToBins(Vcpu& vcpu, VcpuActivity activity, uint64_t begin,
   });
 }
 
-template <typename F>
-void PageTimeline::ForEachSchedule(const std::vector<uint32_t>& known, F visit) {
-  for (auto& [number, pcpu] : pcpus_) visit(pcpu.vcpus);
-  for (const uint32_t i : known) visit(vcpus_[i].runstates);
-}
-
-template <typename F>
-void PageTimeline::ForEachDetail(const std::vector<uint32_t>& known, F visit) {
-  for (auto& [number, pcpu] : pcpus_) visit(pcpu.interrupts);
-  for (const uint32_t i : known) visit(vcpus_[i].segments);
-}
-
-void PageTimeline::Schedule(IntervalTrack& track, uint32_t code, TrackPart part, uint64_t begin,
-                            uint64_t length) {
-  schedule_limit_.Add(track, code, part, begin, length,
-                      [this](auto visit) { ForEachSchedule(KnownVcpus(), visit); });
-}
-
-void PageTimeline::Detail(IntervalTrack& track, uint32_t code, TrackPart part, uint64_t begin,
-                          uint64_t length) {
-  detail_limit_.Add(track, code, part, begin, length,
-                    [this](auto visit) { ForEachDetail(KnownVcpus(), visit); });
-}
-
 uint32_t PageTimeline::KindOf(const Segment& segment) {
   const bool is_exit = segment.kind == SegmentKind::kExit;
   const uint32_t reason = is_exit ? segment.reason : 0;
@@ -273,9 +270,31 @@ void PageTimeline::OnExit(const ExitArc& arc) {
   if (arc.finished && Shown(arc.range)) exits_.AddExit(arc);
 }
 
-void PageTimeline::Finish() {
+void PageTimeline::StartPacking() {
   exits_.Finish();
   ExtendTo(length_);
+  packing_ = std::async(std::launch::async, [this] { return Pack(); });
+}
+
+absl::Status PageTimeline::Pack() {
+  const std::vector<uint32_t> known = KnownVcpus();
+  // The intervals will be given less than all bytes of the page.
+  const size_t most_bytes = MostBytes(pcpus());
+  std::future<absl::Status> schedule = std::async(std::launch::async, [&] {
+    return schedule_limit_.ChooseUnit(most_bytes,
+                                      [&](auto visit) { ForEachSchedule(known, visit); });
+  });
+  const absl::Status details =
+      detail_limit_.ChooseUnit(most_bytes, [&](auto visit) { ForEachDetail(known, visit); });
+  XENOSCOPE_RETURN_IF_ERROR(schedule.get());
+  XENOSCOPE_RETURN_IF_ERROR(details);
+  std::string bin_bytes;
+  for (const uint32_t i : known) bin_bytes += BinsOf(vcpus_[i], bins());
+  const std::vector<uint32_t> numbers = NumbersOf(known);
+  for (const auto& [number, pcpu] : pcpus_) bin_bytes += BinsOf(pcpu.bins, bins(), numbers);
+  XENOSCOPE_ASSIGN_OR_RETURN(packed_bins_, Packed(bin_bytes));
+  XENOSCOPE_ASSIGN_OR_RETURN(packed_exits_, exits_.ToJson(zero()));
+  return absl::OkStatus();
 }
 
 std::vector<uint32_t> PageTimeline::KnownVcpus() const {
@@ -317,61 +336,57 @@ std::vector<uint32_t> PageTimeline::NumbersOf(const std::vector<uint32_t>& known
   return numbers;
 }
 
-absl::Status PageTimeline::AddIntervals(size_t most_bytes, ordered_json& out) {
+absl::Status PageTimeline::AddIntervals(size_t most_bytes, ordered_json& timeline) {
   const std::vector<uint32_t> known = KnownVcpus();
-  const auto all_details = [&](auto visit) { ForEachDetail(known, visit); };
-  const auto all_schedules = [&](auto visit) { ForEachSchedule(known, visit); };
-  std::future<absl::Status> first = std::async(
-      std::launch::async, [&] { return detail_limit_.ChooseUnit(most_bytes, all_details); });
-  const absl::Status schedule_fits = schedule_limit_.Fit(most_bytes / 4 * 3, all_schedules);
-  XENOSCOPE_RETURN_IF_ERROR(first.get());
-  XENOSCOPE_RETURN_IF_ERROR(schedule_fits);
+  XENOSCOPE_RETURN_IF_ERROR(
+      schedule_limit_.Fit(most_bytes / 4 * 3, [&](auto visit) { ForEachSchedule(known, visit); }));
   const PackedTracks& schedule = schedule_limit_.packed();
   XENOSCOPE_RETURN_IF_ERROR(
-      detail_limit_.Fit(most_bytes - std::min(most_bytes, schedule.packed.size()), all_details));
+      detail_limit_.Fit(most_bytes - std::min(most_bytes, schedule.packed.size()),
+                        [&](auto visit) { ForEachDetail(known, visit); }));
   ordered_json kinds = ordered_json::array();
   for (const auto& [kind, number] : run_kinds_) kinds[number] = kind;
-  out["schedule"] = schedule.ToJson();
-  out["details"] = detail_limit_.packed().ToJson();
-  out["run_kinds"] = std::move(kinds);
-  out["segment_kinds"] = segment_names_.all();
-  out["vcpu_numbers"] = NumbersOf(known);
+  timeline["schedule"] = schedule.ToJson();
+  timeline["details"] = detail_limit_.packed().ToJson();
+  timeline["run_kinds"] = std::move(kinds);
+  timeline["segment_kinds"] = segment_names_.all();
+  timeline["vcpu_numbers"] = NumbersOf(known);
   return absl::OkStatus();
 }
 
-absl::StatusOr<ordered_json> PageTimeline::ToJson(const PageSamples& samples) {
-  const size_t bins = length_ / bin_length() + 1;
+absl::Status PageTimeline::AddTo(const PageSamples& samples, ordered_json& page) {
+  XENOSCOPE_RETURN_IF_ERROR(packing_.get());
   const std::vector<uint32_t> known = KnownVcpus();
   const std::vector<uint32_t> numbers = NumbersOf(known);
   ordered_json vcpus = ordered_json::array();
-  std::string bin_bytes;
   for (const uint32_t i : known) {
     const VcpuRef ref = vcpus_[i].ref;
     const std::string domain = DomainLabel(ref.domain, report_.domain_name(ref.domain));
     vcpus.push_back({{"domain", domain}, {"name", fmt::format("{} v{}", domain, ref.vcpu.value)}});
-    bin_bytes += BinsOf(vcpus_[i], bins);
   }
   ordered_json pcpus = ordered_json::array();
-  for (const auto& [number, pcpu] : pcpus_) {
-    pcpus.push_back(number);
-    bin_bytes += BinsOf(pcpu.bins, bins, numbers);
-  }
+  for (const auto& [number, pcpu] : pcpus_) pcpus.push_back(number);
   const Tsc begin = zero();
   const Cycles since = begin > origin_ ? begin - origin_ : 0;
-  ordered_json out{{"length", length_},
-                   {"begin_seconds", report_.clock.Seconds(since)},
-                   {"begin_tsc", std::to_string(begin.value)},
-                   {"vcpus", std::move(vcpus)},
-                   {"pcpus", std::move(pcpus)},
-                   {"bin", bin_length()},
-                   {"bins", bins},
-                   {"lost", lost_}};
-  samples.AddTo(out, shown(), [&](VcpuRef ref) -> std::optional<uint32_t> {
+  ordered_json timeline{{"length", length_},
+                        {"begin_seconds", report_.clock.Seconds(since)},
+                        {"begin_tsc", std::to_string(begin.value)},
+                        {"vcpus", std::move(vcpus)},
+                        {"pcpus", std::move(pcpus)},
+                        {"bin", bin_length()},
+                        {"bins", bins()},
+                        {"lost", lost_}};
+  samples.AddTo(timeline, shown(), [&](VcpuRef ref) -> std::optional<uint32_t> {
     const auto found = index_.find(ref);
     return found == index_.end() ? std::nullopt : std::optional(numbers[found->second]);
   });
-  XENOSCOPE_ASSIGN_OR_RETURN(out["bin_bytes"], Packed(bin_bytes));
-  return out;
+  timeline["bin_bytes"] = std::move(packed_bins_);
+  for (const char* key : {"counts", "cycles", "lengths", "length_steps"}) {
+    timeline[std::string("exit_") + key] = std::move(packed_exits_[key]);
+  }
+  page["exits"] = std::move(packed_exits_["list"]);
+  page["timeline"] = std::move(timeline);
+  return absl::OkStatus();
 }
 
 }  // namespace xenoscope::report

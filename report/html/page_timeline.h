@@ -8,14 +8,15 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "base/string_interner.h"
 #include "base/tsc.h"
 #include "correlate/pipeline_observer.h"
@@ -43,17 +44,16 @@ class PageTimeline final : public correlate::TraceObserver {
   void OnNonRecord(const trace::Item& item) override;
   void OnTraceEnd(const correlate::Timeline& /*timeline*/) override {}
 
-  // Finishes the timeline after the last item.
-  void Finish();
-  // Returns the data of the page (report/html/web/src/data.ts) without the intervals; after Finish.
-  // Errors: Internal when libdeflate fails.
-  absl::StatusOr<nlohmann::ordered_json> ToJson(const PageSamples& samples);
-  // Adds the intervals to that, as what takes most bytes once it is known how many are left: at
-  // most `most_bytes`. To be called once. Errors: Internal when libdeflate fails.
-  absl::Status AddIntervals(size_t most_bytes, nlohmann::ordered_json& out);
-
-  // The VM exits, and what PV guests did in Xen.
-  [[nodiscard]] const PageExitList& exits() const { return exits_; }
+  // Begins to pack what the page has of the timeline, on a thread of its own, after the last item:
+  // meanwhile the rest of the page can be made. The report keeps its names and its sampled range.
+  void StartPacking();
+  // Adds "timeline" without the intervals, and "exits", to the data of the page
+  // (report/html/web/src/data.ts). To be called once, after StartPacking. Errors: Internal when
+  // libdeflate fails.
+  absl::Status AddTo(const PageSamples& samples, nlohmann::ordered_json& page);
+  // Adds the intervals to "timeline", as what takes most bytes once it is known how many are left:
+  // at most `most_bytes`. To be called once. Errors: Internal when libdeflate fails.
+  absl::Status AddIntervals(size_t most_bytes, nlohmann::ordered_json& timeline);
 
   // The instant from which the page counts time.
   [[nodiscard]] Tsc zero() const { return std::max(origin_, report_.sampled.begin); }
@@ -102,7 +102,12 @@ class PageTimeline final : public correlate::TraceObserver {
                                         const correlate::RunstateInterval& interval);
 
   // Returns the part of the range that is shown, from its beginning.
-  std::optional<std::array<uint64_t, 2>> Shown(TscRange range) const;
+  [[nodiscard]] std::optional<std::array<uint64_t, 2>> Shown(TscRange range) const {
+    const Tsc begin = std::max(range.begin, zero());
+    const Tsc end = std::min(range.end, report_.sampled.end);
+    if (begin >= end) return std::nullopt;
+    return std::array<uint64_t, 2>{begin - zero(), end - zero()};
+  }
   Vcpu& VcpuAt(VcpuRef ref, uint32_t index) {
     if (index < vcpus_.size() && vcpus_[index].known) [[likely]] {
       return vcpus_[index];
@@ -111,6 +116,8 @@ class PageTimeline final : public correlate::TraceObserver {
   }
   Vcpu& NewVcpu(VcpuRef ref, uint32_t index);
   Pcpu& PcpuAt(PcpuId pcpu);
+  // The number of bins that the page has.
+  [[nodiscard]] size_t bins() const { return length_ / bin_length() + 1; }
   [[nodiscard]] uint64_t bin_length() const { return uint64_t{1} << bin_shift_; }
   void ExtendTo(uint64_t end);
   // Sets the most bins that the page has: fewer where there are many tracks.
@@ -133,6 +140,9 @@ class PageTimeline final : public correlate::TraceObserver {
   // Returns the number of the segment's kind, which is a text of the page.
   uint32_t KindOf(const correlate::Segment& segment);
 
+  // Packs what takes long to pack, and chooses the units of the intervals. Errors: Internal when
+  // libdeflate fails.
+  absl::Status Pack();
   // Returns the indices of the vCPUs that the page shows, in the order of their domains.
   [[nodiscard]] std::vector<uint32_t> KnownVcpus() const;
   // Return the first `bins` bins as the page has them.
@@ -167,6 +177,10 @@ class PageTimeline final : public correlate::TraceObserver {
   TrackLimit detail_limit_{kMaxIntervals};
   std::vector<int64_t> lost_;
   PageExitList exits_;
+  // What Pack makes, to be read when `packing_` is ready.
+  nlohmann::ordered_json packed_exits_;  // PageExitList::ToJson
+  std::string packed_bins_;              // of all vCPUs, then of all pCPUs
+  std::future<absl::Status> packing_;
 };
 
 }  // namespace xenoscope::report

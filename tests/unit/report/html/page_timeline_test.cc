@@ -79,10 +79,11 @@ class PageTimelineSamples : public testing::Test {
   }
 
   ordered_json Page() {
-    timeline_.Finish();
-    ordered_json page = timeline_.ToJson(samples_).value();
-    EXPECT_TRUE(timeline_.AddIntervals(1'000'000, page).ok());
-    return page;
+    timeline_.StartPacking();
+    ordered_json page;
+    EXPECT_TRUE(timeline_.AddTo(samples_, page).ok());
+    EXPECT_TRUE(timeline_.AddIntervals(1'000'000, page["timeline"]).ok());
+    return page["timeline"];
   }
 
   OneFunction resolver_;
