@@ -1,14 +1,15 @@
 #include "report/html/interval_track.h"
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "report/html/track_shape.h"
 
 namespace xenoscope::report {
 namespace {
@@ -30,16 +31,6 @@ constexpr double kMostTarget = 0.75;
 // one kind have similar lengths.
 constexpr uint64_t kCoarseParts = 4;
 constexpr uint64_t kFineParts = 8;
-
-// Returns the number of bytes that WriteNumber writes: a byte for seven bits. O(1).
-size_t BytesOf(uint64_t number) {
-  return (static_cast<size_t>(std::bit_width(number | 1U)) * 9 + 64) / 64;
-}
-
-uint64_t Zigzag(uint64_t difference) {
-  return (difference << 1U) ^ (static_cast<int64_t>(difference) < 0 ? ~uint64_t{0} : 0);
-}
-uint64_t Unzigzag(uint64_t number) { return (number >> 1U) ^ (~(number & 1U) + 1); }
 
 std::vector<IntervalTrack*> TracksOf(TrackLimit::ForEachTrack all) {
   std::vector<IntervalTrack*> tracks;
@@ -130,25 +121,6 @@ void IntervalTrack::Close() {
   open_ = {};
 }
 
-template <typename F>
-void IntervalTrack::ForEachEntry(const Columns& columns, unsigned shift, F visit) {
-  std::array<size_t, kColumns> at{};
-  const auto take = [&](Column column) { return columns[column].Take(at[column]); };
-  uint64_t end = 0;  // in the units of the columns
-  while (at[kHeads] < columns[kHeads].bytes().size()) {
-    Entry entry{.head = take(kHeads), .count = 1};
-    const uint64_t begin = end + Unzigzag(take(kGaps));
-    end = begin + take(kLengths);
-    entry.begin = begin << shift;
-    entry.end = end << shift;
-    if (entry.head == 0) {
-      entry.count = take(kLengths);
-      for (uint64_t& part : entry.parts) part = take(kLengths) << shift;
-    }
-    visit(entry);
-  }
-}
-
 void IntervalTrack::Thin(ShortIntervals together) {
   Close();
   const Columns columns = std::move(columns_);
@@ -158,34 +130,10 @@ void IntervalTrack::Thin(ShortIntervals together) {
   ForEachEntry(columns, shift, [&](const Entry& entry) { Append(entry, together); });
 }
 
-IntervalTrack::Size IntervalTrack::IfThinned(ShortIntervals together) const {
-  Size size;
-  uint64_t last_end = 0;  // in units of 2^together.shift
-  const auto count = [&](const Entry& entry) {
-    const uint64_t begin = entry.begin >> together.shift;
-    const uint64_t end = entry.end >> together.shift;
-    ++size.entries;
-    size.bytes += BytesOf(entry.head) + BytesOf(Zigzag(begin - last_end)) + BytesOf(end - begin);
-    if (entry.head == 0) {
-      size.bytes += BytesOf(entry.count);
-      for (const uint64_t part : entry.parts) size.bytes += BytesOf(part >> together.shift);
-    }
-    last_end = end;
-  };
-  Entry open;
-  const auto take = [&](const Entry& entry) { Join(entry, together, open, count); };
-  ForEachEntry(columns_, shift_, take);
-  if (open_.count > 0) take(open_);
-  if (open.count > 0) count(open);
-  return size;
-}
-
 void IntervalTrack::CountLengths(Lengths& lengths) const {
-  const auto count = [&lengths](const Entry& entry) {
+  ForEachEntry([&lengths](const Entry& entry, uint64_t /*end_before*/) {
     ++lengths.at(entry.head == 0 ? 0 : std::bit_width(entry.end - entry.begin));
-  };
-  ForEachEntry(columns_, shift_, count);
-  if (open_.count > 0) count(open_);
+  });
 }
 
 const IntervalTrack::Columns& IntervalTrack::Finish() {
@@ -197,9 +145,8 @@ nlohmann::ordered_json PackedTracks::ToJson() const {
   return {{"packed", packed}, {"bytes", bytes}, {"unit", unit}, {"together_below", together_below}};
 }
 
-void TrackLimit::Add(IntervalTrack& track, uint32_t code, TrackPart part, uint64_t begin,
-                     uint64_t length, ForEachTrack all) {
-  if (track.AddToLast(part, begin, length, together_)) return;
+void TrackLimit::AddEntry(IntervalTrack& track, uint32_t code, TrackPart part, uint64_t begin,
+                          uint64_t length, ForEachTrack all) {
   entries_ -= track.entries();
   track.Add(code, part, begin, length, together_);
   entries_ += track.entries();
@@ -251,7 +198,9 @@ absl::Status TrackLimit::Fit(size_t most_bytes, ForEachTrack all) {
       ThinToBytes(kSurelyLonger * most / ratio_, all);
       continue;
     }
-    XENOSCOPE_ASSIGN_OR_RETURN(packed_.packed, Packed(columns_));
+    if (packed_.packed.empty()) {
+      XENOSCOPE_ASSIGN_OR_RETURN(packed_.packed, Packed(columns_));
+    }
     if (packed_.packed.size() <= most_bytes || IsLeast()) return absl::OkStatus();
     if (together_.shift < kCoarseShift) {
       Coarsen(all);
@@ -308,13 +257,17 @@ void TrackLimit::ThinToBytes(double most, ForEachTrack all) {
   const auto most_entries = static_cast<size_t>(part * static_cast<double>(entries_));
   const std::vector<uint64_t> limits = Limits(most_entries, kFineParts, all);
   const std::vector<IntervalTrack*> tracks = TracksOf(all);
-  const auto is_enough = [&](size_t i) {
-    const ShortIntervals together{.below = limits[i], .shift = together_.shift};
-    std::atomic<size_t> bytes{0};
-    ForEachInParallel(tracks.size(), 1,
-                      [&](size_t k) { bytes += tracks[k]->IfThinned(together).bytes; });
-    return static_cast<double>(bytes) <= most;
+  std::vector<std::optional<TrackShape>> shapes(tracks.size());
+  ForEachInParallel(tracks.size(), 1, [&](size_t k) { shapes[k].emplace(*tracks[k]); });
+  const auto bytes_with = [&](uint64_t below) {
+    std::vector<double> bytes(shapes.size());
+    ForEachInParallel(shapes.size(), 1,
+                      [&](size_t k) { bytes[k] = shapes[k]->BytesIfThinned(below); });
+    return std::accumulate(bytes.begin(), bytes.end(), 0.0);
   };
+  // The estimate is as wrong now as it will be.
+  const double correction = static_cast<double>(columns_.size()) / bytes_with(together_.below);
+  const auto is_enough = [&](size_t i) { return correction * bytes_with(limits[i]) <= most; };
   // The first one that is enough is in [least, end).
   size_t least = 0;
   size_t end = 1;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -45,6 +46,17 @@ class NumberColumn {
   size_t capacity_ = 0;
 };
 
+// Signed numbers as NumberColumn has them: those near 0 are short.
+inline uint64_t Zigzag(uint64_t difference) {
+  return (difference << 1U) ^ (static_cast<int64_t>(difference) < 0 ? ~uint64_t{0} : 0);
+}
+inline uint64_t Unzigzag(uint64_t number) { return (number >> 1U) ^ (~(number & 1U) + 1); }
+
+// Returns the number of bytes that a number takes: a byte for seven bits. O(1).
+inline size_t BytesOf(uint64_t number) {
+  return (static_cast<size_t>(std::bit_width(number | 1U)) * 9 + 64) / 64;
+}
+
 // What an interval counts as in an entry for several: the page gives each a colour of its own.
 inline constexpr size_t kTrackParts = 3;
 enum class TrackPart : uint8_t { kFirst, kSecond, kThird, kNone };
@@ -82,13 +94,27 @@ class IntervalTrack {
   using Lengths = std::array<size_t, 65>;
   // Adds those of this track. O(entries).
   void CountLengths(Lengths& lengths) const;
-  // What a track takes: its entries, and the bytes of its columns.
-  struct Size {
-    size_t entries = 0;
-    size_t bytes = 0;
+  // An interval, or several together.
+  struct Entry {
+    uint64_t begin = 0;  // cycles
+    uint64_t end = 0;
+    uint64_t head = 0;  // of an interval: its first number; 0: several
+    uint64_t count = 0;
+    std::array<uint64_t, kTrackParts> parts{};
   };
-  // Returns what it would take after Thin. O(entries).
-  [[nodiscard]] Size IfThinned(ShortIntervals together) const;
+  // Calls visit(entry, end of the entry before) for each entry. O(entries).
+  template <typename F>
+  void ForEachEntry(F visit) const {
+    uint64_t end = 0;
+    const auto with_end = [&](const Entry& entry) {
+      visit(entry, end);
+      end = entry.end;
+    };
+    ForEachEntry(columns_, shift_, with_end);
+    if (open_.count > 0) with_end(open_);
+  }
+  // ShortIntervals::shift of the entries.
+  [[nodiscard]] unsigned shift() const { return shift_; }
 
   // The numbers of all entries, LEB128, by what they are: like beside like compresses better.
   // - kHeads: of an interval (code << 2 | part) + 1; of several 0;
@@ -104,15 +130,6 @@ class IntervalTrack {
   [[nodiscard]] size_t entries() const { return entries_ + (open_.count > 0 ? 1 : 0); }
 
  private:
-  // An interval, or several together.
-  struct Entry {
-    uint64_t begin = 0;
-    uint64_t end = 0;
-    uint64_t head = 0;  // of an interval: its first number; 0: several
-    uint64_t count = 0;
-    std::array<uint64_t, kTrackParts> parts{};
-  };
-
   // Whether a short entry for that range can be put together with the one that is open.
   [[nodiscard]] static bool Continues(const Entry& open, uint64_t begin, uint64_t end,
                                       ShortIntervals together) {
@@ -121,7 +138,23 @@ class IntervalTrack {
   }
   // Calls visit(entry) for each of the columns' entries.
   template <typename F>
-  static void ForEachEntry(const Columns& columns, unsigned shift, F visit);
+  static void ForEachEntry(const Columns& columns, unsigned shift, F visit) {
+    std::array<size_t, kColumns> at{};
+    const auto take = [&](Column column) { return columns[column].Take(at[column]); };
+    uint64_t end = 0;  // in the units of the columns
+    while (at[kHeads] < columns[kHeads].bytes().size()) {
+      Entry entry{.head = take(kHeads), .count = 1};
+      const uint64_t begin = end + Unzigzag(take(kGaps));
+      end = begin + take(kLengths);
+      entry.begin = begin << shift;
+      entry.end = end << shift;
+      if (entry.head == 0) {
+        entry.count = take(kLengths);
+        for (uint64_t& part : entry.parts) part = take(kLengths) << shift;
+      }
+      visit(entry);
+    }
+  }
   static void AddParts(const Entry& from, Entry& into);
   // Puts the entry together with `open` if both are short neighbours; otherwise calls write(entry)
   // for what is complete.
@@ -163,7 +196,10 @@ class TrackLimit {
 
   // Adds the interval to the track, which is one of `all`: see IntervalTrack::Add.
   void Add(IntervalTrack& track, uint32_t code, TrackPart part, uint64_t begin, uint64_t length,
-           ForEachTrack all);
+           ForEachTrack all) {
+    if (track.AddToLast(part, begin, length, together_)) return;
+    AddEntry(track, code, part, begin, length, all);
+  }
   // Says which part of the intervals has come, in [0, 1], roughly. As long as few have, more are
   // shown together than there need to be: as many as there will need to be. Without it, all have.
   void SetPartCome(double part) { part_come_ = part; }
@@ -179,6 +215,8 @@ class TrackLimit {
   [[nodiscard]] const PackedTracks& packed() const { return packed_; }
 
  private:
+  void AddEntry(IntervalTrack& track, uint32_t code, TrackPart part, uint64_t begin,
+                uint64_t length, ForEachTrack all);
   // Returns how many entries are to be left where there are too many.
   [[nodiscard]] size_t Target() const;
   // Whether each track is one entry.
