@@ -29,7 +29,9 @@ inline char* WriteNumber(uint64_t value, char* at) {
 // Appends the number as LEB128.
 void PutNumber(uint64_t value, std::string& bytes);
 
-// Returns the bytes as the page has them: gzip, in base64. Errors: Internal when libdeflate fails.
+// Returns the bytes as the page has them: each kPackedPiece bytes as gzip in base64, with a space
+// between two of them, so that all processors can pack. Errors: Internal when libdeflate fails.
+inline constexpr size_t kPackedPiece = size_t{1} << 20U;
 absl::StatusOr<std::string> Packed(std::string_view bytes);
 
 // Returns an estimate, from pieces of a megabyte in all, of the length of Packed(bytes) by that of

@@ -1,7 +1,20 @@
-// What the command packs: bytes in gzip and base64, and numbers in them.
+// What the command packs: bytes in gzip and base64, in pieces with spaces between them, and numbers in these bytes.
 import { gunzipSync } from "fflate";
 
 export function unpack(text: string): Uint8Array {
+  const pieces = text.split(" ").map(unpackPiece);
+  const [first] = pieces;
+  if (first !== undefined && pieces.length === 1) return first;
+  const all = new Uint8Array(pieces.reduce((length, piece) => length + piece.length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    all.set(piece, at);
+    at += piece.length;
+  }
+  return all;
+}
+
+function unpackPiece(text: string): Uint8Array {
   const raw = atob(text);
   const bytes = new Uint8Array(raw.length);
   for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
