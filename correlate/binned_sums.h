@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/tsc.h"
@@ -72,6 +73,12 @@ class BinnedSums {
     open = {};
   }
 
+  // Whether all instants are in the bin that has the instant `at`. O(instants).
+  [[nodiscard]] bool AreInBinOf(Tsc at, std::span<const Tsc> instants) const {
+    uint64_t difference = 0;
+    for (const Tsc each : instants) difference |= each.value ^ at.value;
+    return difference >> shift_ == 0;
+  }
   // The length of a bin in cycles. The bin `i` is [i, i + 1) * width() of the TSC.
   [[nodiscard]] Cycles width() const { return Cycles{1} << shift_; }
   // Returns the amounts of each key below `keys`, by bin; other keys have none. O(n log n).

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "base/tsc.h"
@@ -26,36 +25,42 @@ class PvEntryBounds {
   // Begins an entry, which bounds that of the vCPU before it, if there is one. O(1).
   template <typename Visit>
   void OnMark(const Mark& mark, const Visit& visit) {
-    End(mark.vcpu_index, mark.tsc, visit);
-    if (!sampled_.Contains(mark.tsc)) return;
-    if (mark.vcpu_index >= open_.size()) open_.resize(size_t{mark.vcpu_index} + 1);
-    open_[mark.vcpu_index] = mark;
+    if (mark.vcpu_index >= open_.size()) [[unlikely]] {
+      open_.resize(size_t{mark.vcpu_index} + 1);
+    }
+    End(open_[mark.vcpu_index], mark.tsc, visit);
+    if (sampled_.Contains(mark.tsc)) open_[mark.vcpu_index] = {mark, true};
   }
   // Ends the vCPU's entry where its run ends, if there is one. O(1).
   template <typename Visit>
   void OnRunstateInterval(const RunstateInterval& interval, const Visit& visit) {
     if (interval.state != TimelineState::kRunning) return;
-    End(interval.vcpu_index, interval.range.end, visit);
+    if (interval.vcpu_index >= open_.size()) return;
+    End(open_[interval.vcpu_index], interval.range.end, visit);
   }
   // Ends the entries that nothing has bounded: their vCPUs' runs ended when they began, so that
   // they have no length. O(vCPUs).
   template <typename Visit>
   void Finish(const Visit& visit) {
-    for (uint32_t i = 0; i < open_.size(); ++i) End(i, Tsc{0}, visit);
+    for (Entry& entry : open_) End(entry, Tsc{0}, visit);
   }
 
  private:
+  struct Entry {
+    Mark mark;
+    bool is_open = false;
+  };
+
   template <typename Visit>
-  void End(uint32_t vcpu_index, Tsc at, const Visit& visit) {
-    if (vcpu_index >= open_.size() || !open_[vcpu_index]) return;
-    const Mark& mark = *open_[vcpu_index];
-    const TscRange bound{mark.tsc, std::max(mark.tsc, at)};
-    visit(mark, bound.Intersect(sampled_));
-    open_[vcpu_index].reset();
+  void End(Entry& entry, Tsc at, const Visit& visit) {
+    if (!entry.is_open) return;
+    const TscRange bound{entry.mark.tsc, std::max(entry.mark.tsc, at)};
+    visit(entry.mark, bound.Intersect(sampled_));
+    entry.is_open = false;
   }
 
   const TscRange& sampled_;
-  std::vector<std::optional<Mark>> open_;  // by VcpuTrack::index
+  std::vector<Entry> open_;  // by VcpuTrack::index
 };
 
 }  // namespace xenoscope::correlate

@@ -1,6 +1,8 @@
 #include "report/html/page_exit_list.h"
 
 #include <algorithm>
+#include <bit>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
@@ -24,37 +26,72 @@ using nlohmann::ordered_json;
 // Hypercalls and traps have smaller numbers. Others, which guests may choose, are one.
 constexpr uint32_t kMostMarkNumbers = 256;
 
-}  // namespace
-
-PageExitList::Exits& PageExitList::ExitsOf(const Key& key) {
-  if (last_ != nullptr && last_key_ == key) return *last_;
-  constexpr uint32_t kSpread = 67;  // domains have the same few reasons
-  Exits*& recent = recent_[(key.reason + kSpread * key.domain.value) % kRecent];
-  if (recent == nullptr || recent->key != key) {
-    const auto next = static_cast<uint32_t>(exits_.size());
-    const auto [at, is_new] = numbers_.try_emplace(key, next);
-    if (is_new) exits_.push_back({.key = key, .number = next});
-    recent = &exits_[at->second];  // a deque's elements stay where they are
+// Adds lengths, which are at most `kMost`: all at once, if none is too long for that.
+template <size_t kMost>
+void AddAll(std::span<const Cycles> lengths, Sketch& sketch) {
+  std::array<uint32_t, kMost> low;  // NOLINT(cppcoreguidelines-pro-type-member-init): hot
+  Cycles all = 0;
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    low[i] = static_cast<uint32_t>(lengths[i]);
+    all |= lengths[i];
   }
-  last_key_ = key;
-  last_ = recent;
-  return *recent;
+  if (all <= std::numeric_limits<uint32_t>::max()) {
+    sketch.AddAll(std::span(low).first(lengths.size()), Weighting::kByCount);
+  } else {
+    for (const Cycles length : lengths) sketch.Add(length, 1);
+  }
 }
 
-PageExitList::LengthOfStep& PageExitList::NewStep(Exits& exits, uint32_t step) {
-  exits.steps.push_back({.step = step, .key = all_length_keys_++});
-  exits.step_places[step] = static_cast<uint16_t>(exits.steps.size());
-  return exits.steps.back();
+}  // namespace
+
+PageExitList::Exits& PageExitList::FindExits(const Key& key) {
+  const auto next = static_cast<uint32_t>(exits_.size());
+  const auto [at, is_new] = numbers_.try_emplace(key.AsNumber(), next);
+  if (is_new) exits_.push_back({.key = key, .key_number = key.AsNumber(), .number = next});
+  return exits_[at->second];  // a deque's elements stay where they are
+}
+
+uint32_t PageExitList::StepKeyOf(Exits& exits, uint32_t step) {
+  const auto known = std::ranges::find(exits.step_keys, step, &StepKey::step);
+  if (known != exits.step_keys.end()) return known->key;
+  exits.step_keys.push_back({.step = step, .key = all_length_keys_++});
+  return exits.step_keys.back().key;
+}
+
+void PageExitList::CloseSteps(Exits& exits) {
+  for (uint32_t word = 0; word < exits.has_step.size(); ++word) {
+    for (uint64_t bits = std::exchange(exits.has_step[word], 0); bits != 0; bits &= bits - 1) {
+      const uint32_t step = 64 * word + static_cast<uint32_t>(std::countr_zero(bits));
+      const auto count = static_cast<double>(std::exchange(exits.by_step[step], 0));
+      lengths_.Add(StepKeyOf(exits, step), {exits.steps_at, exits.steps_at}, count);
+    }
+  }
+}
+
+void PageExitList::CountSteps(Exits& exits) {
+  const bool in_one_bin =
+      lengths_.AreInBinOf(exits.steps_at, std::span(exits.begins_waiting).first(exits.waiting));
+  for (uint32_t i = 0; i < exits.waiting; ++i) {
+    const Tsc begin = exits.begins_waiting[i];
+    if (!in_one_bin && !lengths_.AreInBinOf(exits.steps_at, {&begin, 1})) {
+      CloseSteps(exits);
+      exits.steps_at = begin;
+    }
+    const uint32_t step = LengthStep(exits.lengths_waiting[i]);
+    ++exits.by_step[step];
+    exits.has_step[step / 64] |= uint64_t{1} << step % 64;
+  }
 }
 
 void PageExitList::CountWaiting(Exits& exits) {
-  for (const auto& [begin, length] : std::span(exits.lengths_waiting).first(exits.waiting)) {
-    const Tsc shown = std::max(begin, report_.sampled.begin);
-    counts_.AddAt(exits.number, shown, 1, exits.open_count);
-    LengthOfStep& step = StepOf(exits, LengthStep(length));
-    lengths_.AddAt(step.key, shown, 1, step.open);
-    exits.lengths.Add(length, 1);
+  const auto begins = std::span(exits.begins_waiting).first(exits.waiting);
+  if (counts_.AreInBinOf(exits.open_count.at, begins)) {
+    exits.open_count.amount += exits.waiting;
+  } else {
+    for (const Tsc begin : begins) counts_.AddAt(exits.number, begin, 1, exits.open_count);
   }
+  CountSteps(exits);
+  AddAll<kAtOnce>(std::span(exits.lengths_waiting).first(exits.waiting), exits.lengths);
   exits.count += std::exchange(exits.waiting, 0);
 }
 
@@ -67,7 +104,8 @@ void PageExitList::AddTime(const Segment& segment, TscRange shown) {
 
 void PageExitList::AddExit(const ExitArc& arc) {
   const Cause cause = arc.nested ? Cause::kNestedExit : Cause::kExit;
-  AddLength(ExitsOf({arc.vcpu.domain, cause, arc.reason}), arc.range.begin, arc.range.Length());
+  AddLength(ExitsOf({arc.vcpu.domain, cause, arc.reason}),
+            std::max(arc.range.begin, report_.sampled.begin), arc.range.Length());
 }
 
 void PageExitList::AddEntry(const Mark& mark, TscRange at_most) {
@@ -88,7 +126,7 @@ void PageExitList::Finish() {
     CountWaiting(exits);
     counts_.Close(exits.number, exits.open_count);
     cycles_.Close(exits.number, exits.open_cycles);
-    for (LengthOfStep& step : exits.steps) lengths_.Close(step.key, step.open);
+    CloseSteps(exits);
   }
 }
 
@@ -146,11 +184,11 @@ absl::StatusOr<ordered_json> PageExitList::ToJson(Tsc zero) const {
   OverTime lengths{.width = lengths_.width()};
   std::string steps;
   for (const Exits* exits : sorted) {
-    std::vector<LengthOfStep> sorted_steps = exits->steps;
-    std::ranges::sort(sorted_steps, {}, &LengthOfStep::step);
+    std::vector<StepKey> sorted_steps = exits->step_keys;
+    std::ranges::sort(sorted_steps, {}, &StepKey::step);
     PutNumber(sorted_steps.size(), steps);
     uint32_t before = 0;
-    for (const LengthOfStep& each : sorted_steps) {
+    for (const StepKey& each : sorted_steps) {
       PutNumber(each.step - before, steps);
       before = each.step;
       lengths.things.push_back(std::move(by_key[each.key]));

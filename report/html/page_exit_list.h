@@ -68,73 +68,79 @@ class PageExitList {
     Cause cause = Cause::kExit;
     uint32_t reason = 0;  // of kMark: the MarkKind
     auto operator<=>(const Key&) const = default;
-    template <typename H>
-    friend H AbslHashValue(H hash, const Key& key) {
-      return H::combine(std::move(hash), key.domain.value, key.cause, key.reason);
+    // Returns all of it as one number.
+    [[nodiscard]] uint64_t AsNumber() const {
+      return uint64_t{domain.value} << 40U | static_cast<uint64_t>(cause) << 32U | reason;
     }
   };
   struct Sum {
     uint64_t count = 0;
     uint64_t cycles = 0;
   };
-  // The exits with lengths of one step.
-  struct LengthOfStep {
+  // What the exits with lengths of one step are in lengths_.
+  struct StepKey {
     uint32_t step = 0;
-    uint32_t key = 0;  // in lengths_
-    correlate::BinnedSums::Open open{};
+    uint32_t key = 0;
   };
-  // The begin and the length of an exit.
-  struct Length {
-    Tsc begin;
-    Cycles length = 0;
-  };
+  // Those that are counted at once, while what counts them is in the processor's caches.
+  static constexpr size_t kAtOnce = 14;
   struct Exits {
     Key key;
-    uint32_t number = 0;  // its place in exits_, and its key in counts_ and cycles_
-    // Those that are not counted below yet: they are counted several at a time, while what counts
-    // them is in the processor's caches.
-    uint32_t waiting = 0;  // so many of `lengths_waiting`
-    std::array<Length, 14> lengths_waiting{};
+    uint64_t key_number = 0;  // Key::AsNumber
+    uint32_t number = 0;      // its place in exits_, and its key in counts_ and cycles_
+    // Those that are not counted below yet.
+    uint32_t waiting = 0;
+    std::array<Tsc, kAtOnce> begins_waiting{};
+    std::array<Cycles, kAtOnce> lengths_waiting{};
     uint64_t count = 0;
     uint64_t cycles = 0;
     correlate::BinnedSums::Open open_count{};   // of counts_
     correlate::BinnedSums::Open open_cycles{};  // of cycles_
     Sketch lengths{};
-    std::vector<LengthOfStep> steps{};  // those that exits had, which are few
-    // By step: its place in `steps`, and 1; 0: there is none.
-    std::array<uint16_t, kLengthSteps> step_places{};
-    std::vector<Sum> parts{};  // of kMark: by the number of the hypercall or trap
+    // Those of the bin of lengths_ that has the instant `steps_at`, by step.
+    Tsc steps_at{};
+    std::array<uint64_t, kLengthSteps> by_step{};
+    std::array<uint64_t, kLengthSteps / 64> has_step{};  // a bit for each that is not 0
+    std::vector<StepKey> step_keys{};  // of the steps that exits had, which are few
+    std::vector<Sum> parts{};          // of kMark: by the number of the hypercall or trap
   };
-  Exits& ExitsOf(const Key& key);
-  LengthOfStep& StepOf(Exits& exits, uint32_t step) {
-    const uint16_t place = exits.step_places[step];
-    return place != 0 ? exits.steps[place - 1U] : NewStep(exits, step);
+  Exits& ExitsOf(const Key& key) {
+    // Domains have the same few reasons.
+    const uint32_t mixed =
+        key.reason + 67U * key.domain.value + 16U * static_cast<uint32_t>(key.cause);
+    Exits*& recent = recent_[mixed % kRecent];
+    if (recent == nullptr || recent->key_number != key.AsNumber()) [[unlikely]] {
+      recent = &FindExits(key);
+    }
+    return *recent;
   }
-  LengthOfStep& NewStep(Exits& exits, uint32_t step);
+  Exits& FindExits(const Key& key);
   void AddLength(Exits& exits, Tsc begin, Cycles length) {
-    exits.lengths_waiting[exits.waiting++] = {begin, length};
-    if (exits.waiting == exits.lengths_waiting.size()) CountWaiting(exits);
+    exits.begins_waiting[exits.waiting] = begin;
+    exits.lengths_waiting[exits.waiting] = length;
+    if (++exits.waiting == kAtOnce) CountWaiting(exits);
   }
   void CountWaiting(Exits& exits);
+  void CountSteps(Exits& exits);
+  // Puts by_step into lengths_.
+  void CloseSteps(Exits& exits);
+  uint32_t StepKeyOf(Exits& exits, uint32_t step);
   // Adds what a PV guest did in Xen, and how long at most.
   void AddEntry(const correlate::Mark& mark, TscRange at_most);
   [[nodiscard]] std::string NameOf(const Key& key) const;
   [[nodiscard]] nlohmann::ordered_json ExitJson(const Exits& exits) const;
 
   const ProfileReport& report_;
-  absl::flat_hash_map<Key, uint32_t> numbers_;
+  absl::flat_hash_map<uint64_t, uint32_t> numbers_;  // by Key::AsNumber
   // Some that were asked for last: exits of a few kinds follow each other.
   static constexpr size_t kRecent = 1024;
   std::array<Exits*, kRecent> recent_{};
-  // The last one: an exit's time and the exit itself follow each other.
-  Key last_key_{};
-  Exits* last_ = nullptr;
   std::deque<Exits> exits_;  // by number
   correlate::PvEntryBounds pv_entries_{report_.sampled};
   correlate::BinnedSums counts_;
   correlate::BinnedSums cycles_;
   uint32_t all_length_keys_ = 0;
-  correlate::BinnedSums lengths_;  // by LengthOfStep::key
+  correlate::BinnedSums lengths_;  // by StepKey::key
 };
 
 }  // namespace xenoscope::report
