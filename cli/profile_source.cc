@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -146,8 +147,10 @@ absl::Status ProfileSource::Profile(const ProfileOptions& options, profile::Prof
     std::string missing = input_->MissingFigures(trace::ReportFigures());
     if (!missing.empty()) out.cautions.push_back(std::move(missing));
   }
+  XENOSCOPE_RETURN_IF_ERROR(CheckSampled(within, out.sampled));
   XENOSCOPE_ASSIGN_OR_RETURN(static_cast<profile::ProfileResults&>(out), profiler.Run());
   out.sampled = profiler.sample_set().sampled;
+  XENOSCOPE_RETURN_IF_ERROR(CheckSampled(within, out.sampled));  // where a trace ends is known now
   Warn(symbols_.resolver->Mismatches());
   return absl::OkStatus();
 }
@@ -202,6 +205,17 @@ Tsc ProfileSource::Origin() const {
 absl::StatusOr<TscRange> ProfileSource::Selected(const ProfileOptions& options) const {
   return RangeOf(options.from, options.to, {Origin(), HostClock(), info()},
                  profile::ProfileRequest().within);
+}
+
+absl::Status ProfileSource::CheckSampled(TscRange within, TscRange sampled) const {
+  const bool all_is_asked_for = within == profile::ProfileRequest().within;
+  if (all_is_asked_for || !sampled.Empty()) return absl::OkStatus();
+  const std::string_view what = from_trace_ ? "trace" : "recording";
+  if (sampled.end == within.end) {
+    return InvalidError("--to selects nothing: the {} begins then or later", what);
+  }
+  return InvalidError("--from selects nothing: the {} has {:.6f} s", what,
+                      HostClock().Seconds(sampled.end - Origin()));
 }
 
 absl::StatusOr<profile::Profiler> ProfileSource::MakeProfiler(

@@ -105,6 +105,9 @@ class ProfileSource {
   // Returns the choice of samples that was asked for.
   absl::StatusOr<profile::SampleSelection> Select(
       const ProfileOptions& options, std::span<const recording::EventInfo> events) const;
+  // Returns InvalidArgument if the range that was asked for leaves nothing of the time in which
+  // samples were taken.
+  [[nodiscard]] absl::Status CheckSampled(TscRange within, TscRange sampled) const;
   // Returns the range [begin, end) that was asked for. Errors: those of RangeOf.
   absl::StatusOr<TscRange> Selected(const ProfileOptions& options) const;
   // Returns the profiler of the samples that the options ask for. First finds where kernels were
