@@ -34,6 +34,16 @@ TEST(BinnedSums, TakeAmountsInAnyOrder) {
   EXPECT_THAT(sums.ByKey(1)[0], ElementsAre(FieldsAre(1, 2), FieldsAre(2, 1), FieldsAre(3, 2)));
 }
 
+TEST(BinnedSums, SaysWhichInstantsShareABin) {
+  const BinnedSums sums;
+  const uint64_t width = sums.width();
+  const Tsc at{5 * width + 3};
+  EXPECT_TRUE(sums.AreInBinOf(at, {}));
+  EXPECT_TRUE(sums.AreInBinOf(at, std::vector<Tsc>{{5 * width}, {6 * width - 1}}));
+  EXPECT_FALSE(sums.AreInBinOf(at, std::vector<Tsc>{{5 * width}, {6 * width}}));
+  EXPECT_FALSE(sums.AreInBinOf(at, std::vector<Tsc>{{5 * width - 1}, {5 * width}}));
+}
+
 TEST(BinnedSums, MergesBinsOfLongTimes) {
   BinnedSums sums(4, 1000);
   constexpr uint64_t kLength = 1 << 20;
