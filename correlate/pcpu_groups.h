@@ -26,7 +26,7 @@ namespace xenoscope::correlate {
 struct GroupLimits {
   // The length of a window, in bytes of one pCPU's trace. In longer windows more pCPUs have to do
   // with each other; each window costs the search for the records of each pCPU in the caches.
-  uint64_t window_bytes = uint64_t{1} << 20;
+  uint64_t window_bytes = uint64_t{512} << 10;
   // The search is made where at least so many pCPUs (2 or more) have records. It costs a tenth of a
   // summary, and the vCPUs of fewer pCPUs stay in the caches without it.
   size_t least_pcpus = 12;
