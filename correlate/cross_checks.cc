@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <map>
 
 namespace xenoscope::correlate {
@@ -68,13 +69,15 @@ void CrossChecks::AddTimeslice(uint32_t index, VcpuRef vcpu, Cycles length) {
   entry.timeslice_squares += cycles * cycles;
 }
 
-void CrossChecks::AddTime(uint32_t index, VcpuRef vcpu, TscRange range, Tsc timeslice) {
-  const Cycles from = range.begin - timeslice;
-  const Cycles to = range.end - timeslice;
+void CrossChecks::AddAges(uint32_t index, VcpuRef vcpu, Cycles from, Cycles to) {
   if (from >= to) return;
   Ages& ages = AgesOf(index, vcpu);
   const size_t first = BinOf(from);
   const size_t last = BinOf(to - 1);
+  Vcpu& entry = vcpus_[index];
+  entry.recent_begin = BinBegin(last);
+  entry.recent_end = last < kBins - 1 ? BinBegin(last + 1) : std::numeric_limits<Cycles>::max();
+  entry.recent_time = &ages.time[last];
   if (first == last) {
     ages.time[first] += to - from;
     return;

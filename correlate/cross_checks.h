@@ -47,7 +47,19 @@ class CrossChecks {
   // `index` is the vCPU's in the timeline. O(1).
   void AddTimeslice(uint32_t index, VcpuRef vcpu, Cycles length);
   // Adds a part of the timeslice that began at `timeslice`, in which samples have known instants.
-  void AddTime(uint32_t index, VcpuRef vcpu, TscRange range, Tsc timeslice);
+  // O(1).
+  void AddTime(uint32_t index, VcpuRef vcpu, TscRange range, Tsc timeslice) {
+    const Cycles from = range.begin - timeslice;
+    const Cycles to = range.end - timeslice;
+    if (index < vcpus_.size()) [[likely]] {
+      Vcpu& entry = vcpus_[index];
+      if (entry.recent_begin <= from && from <= to && to <= entry.recent_end) {
+        *entry.recent_time += to - from;
+        return;
+      }
+    }
+    AddAges(index, vcpu, from, to);
+  }
   void AddExact(uint32_t index, VcpuRef vcpu, Cycles age);
   void AddBracketed(uint32_t index, VcpuRef vcpu, Cycles bracket);
   // Adds a sample whose time the sampling clock predicts: a range of so many cycles.
@@ -88,6 +100,10 @@ class CrossChecks {
     Cycles held = 0;
     double timeslice_squares = 0;  // sum of the squares of these lengths
     std::unique_ptr<Ages> ages;
+    // The bin of `ages` to which time was added last: parts of a timeslice follow each other.
+    Cycles recent_begin = 1;
+    Cycles recent_end = 0;
+    Cycles* recent_time = nullptr;  // null while there is none, which holds no age
   };
 
   [[nodiscard]] static size_t BinOf(Cycles age);
@@ -96,6 +112,8 @@ class CrossChecks {
   static std::array<double, kBins> TimeOf(const Ages& ages);
   static void Compare(const Ages& ages, PlacingCheck& check);
   Vcpu& VcpuAt(uint32_t index, VcpuRef vcpu);
+  // Adds the time from one age of a timeslice to another.
+  void AddAges(uint32_t index, VcpuRef vcpu, Cycles from, Cycles to);
   Ages& AgesOf(uint32_t index, VcpuRef vcpu);
 
   std::vector<Vcpu> vcpus_;

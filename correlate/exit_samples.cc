@@ -63,13 +63,14 @@ void ExitSamples::TakeNmi(const Record& record) {
 
 void ExitSamples::Add(const Sample& sample) {
   samples_.push_back(sample);
+  ++left_;
   // What a later record says of the vCPU that ran does not count: it was not known.
   if (sample.vcpu.domain == kDomInvalid) samples_.back().pcpu.reset();
   sorted_ = false;
 }
 
 const Sample* ExitSamples::Next() {
-  if (given_ == samples_.size()) {
+  if (left_ == 0) {
     samples_.clear();
     given_ = 0;
     return nullptr;
@@ -81,6 +82,7 @@ const Sample* ExitSamples::Next() {
                      });
     sorted_ = true;
   }
+  --left_;
   return &samples_[given_++];
 }
 

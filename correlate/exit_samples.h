@@ -37,7 +37,7 @@ class ExitSamples final : public SampleSource {
   // to no domain. O(log samples) amortised.
   const recording::Sample* Next() override;
   // Whether there is one.
-  [[nodiscard]] bool has_next() const { return given_ < samples_.size(); }
+  [[nodiscard]] bool has_next() const { return left_ > 0; }
 
  private:
   void TakeExit(const trace::Record& record, const VcpuTrack* running);
@@ -49,6 +49,7 @@ class ExitSamples final : public SampleSource {
   std::optional<recording::Sample> maybe_nmi_;
   std::deque<recording::Sample> samples_;  // keeps its entries where they are
   size_t given_ = 0;                       // so many of them
+  size_t left_ = 0;                        // so many are not given
   bool sorted_ = true;                     // the others are in order
 };
 

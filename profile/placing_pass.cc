@@ -48,7 +48,8 @@ PlacingPass::PlacingPass(const TraceTakers& takers, RecordOrder order, Cycles le
   if (wanted.samples) takers.samples->Take(record, timeline.Current(record.pcpu));
 }
 
-void PlacingPass::Handler::TakeRecord(const trace::Record& record, const Wanted& wanted) const {
+[[gnu::always_inline]] inline void PlacingPass::Handler::TakeRecord(const trace::Record& record,
+                                                                    const Wanted& wanted) const {
   Show(record, wanted);
   if (wanted.placer) takers.placer.TakeRecord(record);
   if (wanted.samples && takers.samples->has_next()) takers.placer.PlaceDue();

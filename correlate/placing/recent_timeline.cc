@@ -193,8 +193,8 @@ const VcpuTrack* RecentTimeline::Find(VcpuRef vcpu) {
   return found == tracks_.end() ? nullptr : found->second;
 }
 
-void RecentTimeline::SetContext(const VcpuHistory& vcpu, SegmentKind kind, bool nested,
-                                uint32_t reason, uint64_t exit, Context& context) const {
+inline void RecentTimeline::SetContext(const VcpuHistory& vcpu, SegmentKind kind, bool nested,
+                                       uint32_t reason, uint64_t exit, Context& context) const {
   const Context plain = ContextOf(kind, nested, reason);
   context.kind = plain.kind;
   context.nested = plain.nested;
@@ -206,8 +206,10 @@ void RecentTimeline::SetContext(const VcpuHistory& vcpu, SegmentKind kind, bool 
   if (options_.by_wakeup) context.wakeup = vcpu.wakeup.now();
 }
 
-inline void RecentTimeline::AddTime(VcpuHistory& vcpu, const TimelineInterval& interval,
-                                    Cycles sampled, bool is_first, bool unsettled) {
+[[gnu::always_inline]] inline void RecentTimeline::AddTime(VcpuHistory& vcpu,
+                                                           const TimelineInterval& interval,
+                                                           Cycles sampled, bool is_first,
+                                                           bool unsettled) {
   if (unsettled) [[unlikely]] {
     vcpu.unsettled.parts.push_back(
         {interval.range, interval.context, interval.vcpu, interval.pcpu, sampled});
@@ -216,7 +218,7 @@ inline void RecentTimeline::AddTime(VcpuHistory& vcpu, const TimelineInterval& i
     const bool is_guest = interval.context.kind == ContextKind::kGuest;
     const ContextTime time{sampled, is_guest && is_first ? uint64_t{1} : 0};
     if (!unsettled) vcpu.traced.Add(interval.vcpu, interval.context, time, observer_);
-    vcpu.transitions.AddTime(interval.context.kind, time);
+    if (WeighsPlaces()) vcpu.transitions.AddTime(interval.context.kind, time);
   }
 }
 
@@ -270,6 +272,22 @@ void RecentTimeline::OnMark(const Mark& mark) {
   if (next_ != nullptr) next_->OnMark(mark);
 }
 
+[[gnu::always_inline]] inline void RecentTimeline::AddPart(const Segment& segment,
+                                                           const SegmentPlace& place, TscRange part,
+                                                           uint32_t waiting, uint32_t thread) {
+  TimelineInterval& interval =
+      NewInterval(place.vcpu, segment.vcpu_index, segment.vcpu, segment.pcpu, part);
+  SetContext(place.vcpu, segment.kind, segment.nested, segment.reason, segment.exit,
+             interval.context);
+  interval.context.waiting = waiting;
+  interval.context.thread = thread;
+  interval.timeslice_id = segment.timeslice_id;
+  interval.timeslice_begin = segment.timeslice_begin;
+  const Cycles in_part =
+      part == segment.range ? place.sampled : part.Intersect(options_.sampled).Length();
+  AddTime(place.vcpu, interval, in_part, part.begin == place.begin, place.unsettled);
+}
+
 void RecentTimeline::OnSegment(const Segment& segment) {
   if (next_of_segments_ != nullptr) next_of_segments_->OnSegment(segment);
   const Cycles sampled = segment.range.Intersect(options_.sampled).Length();
@@ -295,24 +313,21 @@ void RecentTimeline::OnSegment(const Segment& segment) {
   if (sampled > 0 && HasInstants(kind)) {
     checks_.AddTime(segment.vcpu_index, segment.vcpu, range, segment.timeslice_begin);
   }
-  vcpu.by_context[static_cast<size_t>(kind)] += range.Length();
-  vcpu.lost_part.AddRunning(sampled, sample_rate_);
+  if (WeighsPlaces()) {
+    vcpu.by_context[static_cast<size_t>(kind)] += range.Length();
+    vcpu.lost_part.AddRunning(sampled, sample_rate_);
+  }
   if (sampled > 0 && segment.kind == SegmentKind::kGuest) {
     vcpu.stays.Add(segment.range.Length(), 1);
   }
-  const auto add = [&](TscRange part, uint32_t waiting, uint32_t thread) {
-    TimelineInterval& interval =
-        NewInterval(vcpu, segment.vcpu_index, segment.vcpu, segment.pcpu, part);
-    SetContext(vcpu, segment.kind, segment.nested, segment.reason, segment.exit, interval.context);
-    interval.context.waiting = waiting;
-    interval.context.thread = thread;
-    interval.timeslice_id = segment.timeslice_id;
-    interval.timeslice_begin = segment.timeslice_begin;
-    const Cycles in_part =
-        part == segment.range ? sampled : part.Intersect(options_.sampled).Length();
-    AddTime(vcpu, interval, in_part, part.begin == range.begin, unsettled);
-  };
-  ForEachPart(segment.vcpu, segment.pcpu, range, add);
+  const SegmentPlace place{vcpu, range.begin, sampled, unsettled};
+  if (!DividesRanges()) [[likely]] {
+    return AddPart(segment, place, range, 0, 0);
+  }
+  ForEachPart(segment.vcpu, segment.pcpu, range,
+              [&](TscRange part, uint32_t waiting, uint32_t thread) {
+                AddPart(segment, place, part, waiting, thread);
+              });
   if (options_.by_waiting) run_queues_.Forget(segment.pcpu, segment.range.end);
   threads_.Forget(segment.vcpu, segment.range.end);
 }

@@ -199,10 +199,25 @@ class RecentTimeline : private TimelineObserver {
     interval.pcpu = pcpu;
     return interval;
   }
+  // What OnSegment finds of a segment before it adds the segment's parts.
+  struct SegmentPlace {
+    VcpuHistory& vcpu;
+    Tsc begin;           // of the first part
+    Cycles sampled = 0;  // cycles of the segment
+    bool unsettled = false;
+  };
+  // Adds the interval of a part of the segment, with its time.
+  void AddPart(const Segment& segment, const SegmentPlace& place, TscRange part, uint32_t waiting,
+               uint32_t thread);
   // Adds the interval's time, of which `sampled` cycles are sampled. `is_first`: the interval
   // begins where its segment does. `unsettled`: as IsUnsettled.
   void AddTime(VcpuHistory& vcpu, const TimelineInterval& interval, Cycles sampled, bool is_first,
                bool unsettled);
+  // Whether samples may be spread over several places by weights: those of the trace itself are at
+  // known instants.
+  [[nodiscard]] bool WeighsPlaces() const { return !options_.of_trace; }
+  // Whether ForEachPart may call for several parts, or with more than 0.
+  [[nodiscard]] bool DividesRanges() const { return options_.by_waiting || threads_.known(); }
   // Adds the time of a switch to the intervals of both vCPUs: samples that are logged for the one
   // that stops can be there, too.
   void AddSwitch(const ContextSwitch& context_switch);

@@ -15,10 +15,14 @@ void TracedTime::Replace(Sum& sum, const Context& context, PlacingObserver& obse
 }
 
 void TracedTime::Flush(Cycles median_stay, PlacingObserver& observer) {
-  for (Sum& sum : std::exchange(sums_, {})) {
-    if (sum.time.stays > 0) sum.time.median_stay = median_stay;
-    if (sum.time.cycles > 0) observer.OnTraced(vcpu_, sum.context, sum.time);
+  const auto give = [&](const Context& context, ContextTime time) {
+    if (time.stays > 0) time.median_stay = median_stay;
+    if (time.cycles > 0) observer.OnTraced(vcpu_, context, time);
+  };
+  for (const bool nested : {false, true}) {
+    give({ContextKind::kGuest, nested}, std::exchange(in_guest_[static_cast<size_t>(nested)], {}));
   }
+  for (const Sum& sum : std::exchange(sums_, {})) give(sum.context, sum.time);
 }
 
 }  // namespace xenoscope::correlate

@@ -2,6 +2,7 @@
 // in few contexts, again and again.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -17,10 +18,16 @@ namespace xenoscope::correlate {
 class TracedTime {
  public:
   // Adds `time` to the sum of the context. A sum that must make room goes to the observer. O(1).
-  void Add(VcpuRef vcpu, const Context& context, const ContextTime& time,
-           PlacingObserver& observer) {
+  [[gnu::always_inline]] void Add(VcpuRef vcpu, const Context& context, const ContextTime& time,
+                                  PlacingObserver& observer) {
     if (sums_.empty()) [[unlikely]] {
       Begin(vcpu);
+    }
+    if (IsPlainGuest(context)) {
+      ContextTime& sum = in_guest_[static_cast<size_t>(context.nested)];
+      sum.cycles += time.cycles;
+      sum.stays += time.stays;
+      return;
     }
     Sum& sum = sums_[PlaceOf(context)];
     if (sum.context != context) [[unlikely]] {
@@ -37,23 +44,26 @@ class TracedTime {
     Context context;
     ContextTime time;
   };
-  // So many contexts' sums are kept at once: that of the guest, to which exits return, and
-  // 2^kPlaceBits others.
+  // So many other contexts' sums are kept at once as that of the guest, to which exits return.
   static constexpr unsigned kPlaceBits = 5;
-  static constexpr size_t kPlaces = 1 + (size_t{1} << kPlaceBits);
+  static constexpr size_t kPlaces = size_t{1} << kPlaceBits;
 
+  // Whether the context is that of the guest, and nothing is told apart in it.
+  [[nodiscard]] static bool IsPlainGuest(const Context& context) {
+    return context.kind == ContextKind::kGuest &&
+           (context.waiting | context.wakeup | context.thread) == 0;
+  }
   // Returns the place of the context's sum.
   [[nodiscard]] static size_t PlaceOf(const Context& context) {
-    const bool is_guest = context.kind == ContextKind::kGuest;
-    if (is_guest && (context.waiting | context.wakeup | context.thread) == 0) return 0;
-    return 1 + (MultiplyHash(Mixed(context)) >> (64 - kPlaceBits));
+    return MultiplyHash(Mixed(context)) >> (64 - kPlaceBits);
   }
   void Begin(VcpuRef vcpu);
   // Makes the sum that of the context, from 0 on.
   void Replace(Sum& sum, const Context& context, PlacingObserver& observer) const;
 
   VcpuRef vcpu_;
-  std::vector<Sum> sums_;  // by PlaceOf; empty until the first is added
+  std::array<ContextTime, 2> in_guest_{};  // of IsPlainGuest: in the guest, and in a nested one
+  std::vector<Sum> sums_;                  // of others, by PlaceOf; empty until the first is added
 };
 
 }  // namespace xenoscope::correlate
