@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -29,31 +32,80 @@ using nlohmann::ordered_json;
 
 constexpr std::string_view kPlace = "@@XENOSCOPE_DATA@@";
 
+// Whether the byte can be in a text that ends an HTML element or begins one.
+bool IsMarkup(char c) { return c == '<' || c == '>' || c == '&'; }
+
 // Escapes JSON so that no text in it can end the HTML element around it or begin another.
-std::string ForElement(const std::string& json) {
+std::string ForElement(std::string_view json) {
   std::string out;
   out.reserve(json.size());
-  for (const char c : json) {
-    switch (c) {
-      case '<':
-        out += "\\u003c";
-        break;
-      case '>':
-        out += "\\u003e";
-        break;
-      case '&':
-        out += "\\u0026";
-        break;
-      default:
-        out += c;
-    }
+  for (;;) {
+    const auto plain = static_cast<size_t>(std::ranges::find_if(json, IsMarkup) - json.begin());
+    out += json.substr(0, plain);
+    if (plain == json.size()) return out;
+    out += fmt::format("\\u00{:02x}", json[plain]);
+    json.remove_prefix(plain + 1);
   }
-  return out;
 }
 
-std::string TextOf(const ordered_json& data) {
-  return data.dump(-1, ' ', /*ensure_ascii=*/false, ordered_json::error_handler_t::replace);
+// Whether the text is long and what Packed returns, which is the same in JSON and in HTML.
+bool IsPacked(std::string_view text) {
+  constexpr size_t kLong = 1024;
+  constexpr auto kAlphabet = [] {
+    std::array<bool, 256> is_in{};
+    for (const char c : std::string_view("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                         "0123456789+/= ")) {
+      is_in[static_cast<uint8_t>(c)] = true;
+    }
+    return is_in;
+  }();
+  return text.size() >= kLong &&
+         std::ranges::all_of(text, [&](char c) { return kAlphabet[static_cast<uint8_t>(c)]; });
 }
+
+// The data as JSON for an element, in pieces. What is packed, which is most of it, is not copied.
+class ElementText {
+ public:
+  // `data` outlives this.
+  explicit ElementText(const ordered_json& data) { Add(data); }
+  // The number of bytes of all pieces.
+  [[nodiscard]] size_t size() const { return size_; }
+  void AppendTo(std::string& text) const {
+    for (const std::string_view piece : pieces_) text += piece;
+  }
+
+ private:
+  void Add(const ordered_json& data) {
+    if (data.is_object()) {
+      std::string_view before = "{";
+      for (const auto& [key, value] : data.items()) {
+        AddView(std::exchange(before, ","));
+        AddOwn(ForElement(TextOf(key)));
+        AddView(":");
+        Add(value);
+      }
+      AddView(data.empty() ? "{}" : "}");
+    } else if (data.is_string() && IsPacked(data.get_ref<const std::string&>())) {
+      AddView("\"");
+      AddView(data.get_ref<const std::string&>());
+      AddView("\"");
+    } else {
+      AddOwn(ForElement(TextOf(data)));
+    }
+  }
+  static std::string TextOf(const ordered_json& data) {
+    return data.dump(-1, ' ', /*ensure_ascii=*/false, ordered_json::error_handler_t::replace);
+  }
+  void AddView(std::string_view piece) {
+    pieces_.push_back(piece);
+    size_ += piece.size();
+  }
+  void AddOwn(std::string piece) { AddView(own_.emplace_back(std::move(piece))); }
+
+  std::deque<std::string> own_;  // keeps its entries where they are
+  std::vector<std::string_view> pieces_;
+  size_t size_ = 0;
+};
 
 ordered_json PageNotes(const ProfileReport& report) {
   ordered_json notes = CheckNotes(report);
@@ -125,8 +177,13 @@ absl::StatusOr<std::string> ToPage(const ordered_json& data) {
         "this xenoscope cannot write HTML reports because it was built without npm; install npm "
         "and build it again, or choose another --format");
   }
-  return std::string(page.substr(0, at)) + ForElement(TextOf(data)) +
-         std::string(page.substr(at + kPlace.size()));
+  const ElementText text(data);
+  std::string out;
+  out.reserve(page.size() + text.size());
+  out += page.substr(0, at);
+  text.AppendTo(out);
+  out += page.substr(at + kPlace.size());
+  return out;
 }
 
 size_t MostBytes(size_t pcpus) {
@@ -138,7 +195,7 @@ size_t MostBytes(size_t pcpus) {
 
 size_t BytesLeft(const ordered_json& data, size_t pcpus) {
   const size_t limit = MostBytes(pcpus);
-  const size_t used = WebPage().size() + ForElement(TextOf(data)).size();
+  const size_t used = WebPage().size() + ElementText(data).size();
   return limit > used + kLeastRestBytes ? limit - used : kLeastRestBytes;
 }
 

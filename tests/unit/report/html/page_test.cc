@@ -2,6 +2,7 @@
 #include "report/html/page.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -9,10 +10,14 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "report/html/packed.h"
+
 namespace xenoscope::report {
 namespace {
 
 using nlohmann::ordered_json;
+using testing::HasSubstr;
+using testing::Not;
 
 // A report of so many functions, each with one sample more than the one before.
 ProfileReport Functions(uint32_t number) {
@@ -58,6 +63,18 @@ TEST(ProfilePage, LeavesOutTheSmallestOfManyRows) {
   }
   EXPECT_DOUBLE_EQ(samples, kRows * (kRows + 1.0) / 2);
   EXPECT_NEAR(share, 1, 1e-9);
+}
+
+// What is packed is most of a page, and is not looked at as other texts are.
+TEST(ToPage, HasPackedTextsAndOthers) {
+  const std::string packed = Packed(std::string(100'000, 'x')).value() + std::string(5000, 'A');
+  const std::string text(5000, '<');
+  const ordered_json data{{"<key>", 1},
+                          {"inside", {{"packed", packed}, {"none", {}}, {"text", text}}}};
+  const std::string page = ToPage(data).value();
+  EXPECT_THAT(page, HasSubstr("{\"\\u003ckey\\u003e\":1,\"inside\":{\"packed\":\"" + packed +
+                              "\",\"none\":null,\"text\":\"\\u003c"));
+  EXPECT_THAT(page, Not(HasSubstr("<<<<")));
 }
 
 TEST(BytesLeft, KeepPagesSmall) {
