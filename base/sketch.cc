@@ -58,8 +58,8 @@ void Sketch::MakeRoom(Place place, uint64_t weight) {
   Resize(first, end - first, bytes);
 }
 
-template <typename Bucket>
-size_t Sketch::AddFitting(std::span<const uint32_t> values, Weighting weighting) {
+template <typename Bucket, typename Value>
+size_t Sketch::AddFitting(std::span<const Value> values, Weighting weighting) {
   uint64_t total = 0;
   uint64_t min = min_;
   uint64_t max = max_;
@@ -82,7 +82,8 @@ size_t Sketch::AddFitting(std::span<const uint32_t> values, Weighting weighting)
   return added;
 }
 
-void Sketch::AddAll(std::span<const uint32_t> values, Weighting weighting) {
+template <typename Value>
+void Sketch::AddEach(std::span<const Value> values, Weighting weighting) {
   for (;;) {
     size_t added = 0;
     switch (bucket_bytes_) {
@@ -100,6 +101,14 @@ void Sketch::AddAll(std::span<const uint32_t> values, Weighting weighting) {
     if (values.empty()) return;
     MakeRoom(Locate(values[0]), weighting == Weighting::kByTime ? values[0] : 1);
   }
+}
+
+void Sketch::AddAll(std::span<const uint32_t> values, Weighting weighting) {
+  AddEach(values, weighting);
+}
+
+void Sketch::AddAll(std::span<const uint64_t> values, Weighting weighting) {
+  AddEach(values, weighting);
 }
 
 void Sketch::Merge(const Sketch& other) {

@@ -34,8 +34,9 @@ class Sketch {
     if (value < min_) min_ = value;
     if (value > max_) max_ = value;
   }
-  // Adds values with the weights of the weighting: faster than one by one.
+  // Add values with the weights of the weighting: faster than one by one.
   void AddAll(std::span<const uint32_t> values, Weighting weighting);
+  void AddAll(std::span<const uint64_t> values, Weighting weighting);
   void Merge(const Sketch& other);
 
   [[nodiscard]] uint64_t total() const { return total_; }
@@ -93,8 +94,10 @@ class Sketch {
     }
   }
   // Adds values until one finds no room; returns how many were added.
-  template <typename Bucket>
-  size_t AddFitting(std::span<const uint32_t> values, Weighting weighting);
+  template <typename Bucket, typename Value>
+  size_t AddFitting(std::span<const Value> values, Weighting weighting);
+  template <typename Value>
+  void AddEach(std::span<const Value> values, Weighting weighting);
   [[nodiscard]] uint64_t WeightAt(size_t index) const;
   void MakeRoom(Place place, uint64_t weight);
   // Makes the buckets those of these octaves, of which there may be more than now, with so many

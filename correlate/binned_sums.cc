@@ -32,7 +32,7 @@ void BinnedSums::Combine() {
   }
 }
 
-void BinnedSums::Shrink() {
+void BinnedSums::ShrinkAll() {
   const auto too_many = [this] { return entries_ > max_entries_ && last_ > first_; };
   if (too_many()) Combine();
   while (last_ - first_ >= max_bins_ || too_many()) {

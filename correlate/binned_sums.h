@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "base/tsc.h"
@@ -19,7 +18,8 @@ struct BinAmount {
 
 class BinnedSums {
  public:
-  // At most `max_bins` bins of time, and `max_entries` entries unless there are more things.
+  // At most `max_bins` bins of time, and after Finish `max_entries` entries unless there are more
+  // things.
   explicit BinnedSums(size_t max_bins = 256, size_t max_entries = 300'000)
       : max_bins_(max_bins), max_entries_(max_entries) {}
 
@@ -61,23 +61,25 @@ class BinnedSums {
   }
   // The same for an amount of an instant. O(1) mostly.
   void AddAt(uint32_t key, Tsc at, double amount, Open& open) {
-    if ((open.at.value ^ at.value) >> shift_ != 0) {
+    if (!AreInBinOf(open.at, at, 0)) {
       Close(key, open);
       open.at = at;
     }
     open.amount += amount;
   }
+  // Makes the entries `max_entries` at most, after the last amount: before, there may be a quarter
+  // more. O(n log n).
+  void Finish() { ShrinkAll(); }
   // Puts what is open into the sums.
   void Close(uint32_t key, Open& open) {
     if (open.amount != 0) Add(key, {open.at, open.at}, open.amount);
     open = {};
   }
 
-  // Whether all instants are in the bin that has the instant `at`. O(instants).
-  [[nodiscard]] bool AreInBinOf(Tsc at, std::span<const Tsc> instants) const {
-    uint64_t difference = 0;
-    for (const Tsc each : instants) difference |= each.value ^ at.value;
-    return difference >> shift_ == 0;
+  // Whether instants are all in the bin that has the instant `at`: `first` is one of them, and the
+  // others differ from it in the bits `differences` at most. O(1).
+  [[nodiscard]] bool AreInBinOf(Tsc at, Tsc first, uint64_t differences) const {
+    return ((at.value ^ first.value) | differences) >> shift_ == 0;
   }
   // The length of a bin in cycles. The bin `i` is [i, i + 1) * width() of the TSC.
   [[nodiscard]] Cycles width() const { return Cycles{1} << shift_; }
@@ -86,8 +88,12 @@ class BinnedSums {
 
  private:
   void AddToBins(uint32_t key, TscRange when, double amount);
-  // Doubles the length of bins until neither there are too many nor too many entries.
-  void Shrink();
+  // Where there are too many bins, or a quarter too many entries (going through all must be rare),
+  // doubles the length of bins until neither is so.
+  void Shrink() {
+    if (last_ - first_ >= max_bins_ || entries_ > max_entries_ + max_entries_ / 4) ShrinkAll();
+  }
+  void ShrinkAll();
   // Adds up what each key has of one bin.
   void Combine();
 

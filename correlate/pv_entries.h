@@ -20,7 +20,8 @@ class PvEntryBounds {
   explicit PvEntryBounds(const TscRange& sampled) : sampled_(sampled) {}
 
   // The functions call visit(const Mark&, TscRange) for an entry whose bound is known: its begin,
-  // and the range from there to its bound, as far as that is sampled.
+  // without the vCPU's index and the pCPU, and the range from there to its bound, as far as that is
+  // sampled.
 
   // Begins an entry, which bounds that of the vCPU before it, if there is one. O(1).
   template <typename Visit>
@@ -28,8 +29,15 @@ class PvEntryBounds {
     if (mark.vcpu_index >= open_.size()) [[unlikely]] {
       open_.resize(size_t{mark.vcpu_index} + 1);
     }
-    End(open_[mark.vcpu_index], mark.tsc, visit);
-    if (sampled_.Contains(mark.tsc)) open_[mark.vcpu_index] = {mark, true};
+    Entry& entry = open_[mark.vcpu_index];
+    End(entry, mark.tsc, visit);
+    if (!sampled_.Contains(mark.tsc)) return;
+    // One by one: a copy of all would wait until what was written just before is in the cache.
+    entry.mark.vcpu = mark.vcpu;
+    entry.mark.tsc = mark.tsc;
+    entry.mark.kind = mark.kind;
+    entry.mark.number = mark.number;
+    entry.is_open = true;
   }
   // Ends the vCPU's entry where its run ends, if there is one. O(1).
   template <typename Visit>

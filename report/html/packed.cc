@@ -47,8 +47,8 @@ absl::StatusOr<std::string> Packed(std::string_view bytes) {
 }
 
 absl::StatusOr<double> PackedRatio(std::string_view bytes) {
-  // Four times what deflate looks back at.
-  constexpr size_t kPiece = size_t{128} << 10U;
+  // Twice what deflate looks back at.
+  constexpr size_t kPiece = size_t{64} << 10U;
   constexpr size_t kPieces = 8;
   const size_t length = std::min(bytes.size(), kPiece);
   const size_t count = std::clamp<size_t>(bytes.size() / kPiece, 1, kPieces);

@@ -1,146 +1,101 @@
-// The page's list of VM exits, and of what PV guests did in Xen: how many of each, how long they
-// took, and when. Memory is bounded by the kinds of exits and BinnedSums.
+// The page's list of VM exits, and of what PV guests did in Xen, as the timeline reports them. They
+// are counted on a thread of their own, as that takes half as long as all else that the timeline
+// does:
+//
+//   PageTimeline --batches of exits--> (the thread) --> ExitCounts
 #pragma once
 
+#include <algorithm>
 #include <array>
-#include <bit>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
-#include <nlohmann/json_fwd.hpp>
-#include <string>
-#include <utility>
-#include <vector>
+#include <span>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/status/statusor.h"
-#include "base/ids.h"
-#include "base/sketch.h"
 #include "base/tsc.h"
-#include "correlate/binned_sums.h"
+#include "correlate/batch_thread.h"
 #include "correlate/pv_entries.h"
 #include "correlate/timeline.h"
+#include "report/html/exit_counts.h"
 #include "report/profile/profile_view.h"
 
 namespace xenoscope::report {
-
-// The steps of lengths in the page's heat map: an octave has four, of equal length. The step of a
-// length is 4 log2 of the power of two below it, and the quarter of the octave above that.
-inline constexpr uint32_t kLengthStepsOfOctave = 4;
-inline constexpr size_t kLengthSteps = 64 * kLengthStepsOfOctave;
-[[nodiscard]] inline uint32_t LengthStep(Cycles length) {
-  const auto octave = static_cast<uint32_t>(std::bit_width(length | 1U) - 1);
-  // The two bits below the highest one.
-  const Cycles quarter = octave >= 2 ? length >> (octave - 2) : length << (2 - octave);
-  return kLengthStepsOfOctave * octave + static_cast<uint32_t>(quarter & 3U);
-}
 
 class PageExitList {
  public:
   // The report must outlive this. It must have its vendor, names and sampled range, which is the
   // range shown, before the first exit.
-  explicit PageExitList(const ProfileReport& report) : report_(report) {}
+  explicit PageExitList(const ProfileReport& report) : report_(report), counts_(report) {}
 
   // Adds the part `shown` of an exit's time. O(1).
-  void AddTime(const correlate::Segment& segment, TscRange shown);
-  // Adds an exit that is finished. O(1).
-  void AddExit(const correlate::ExitArc& arc);
-  // Add what PV guests did in Xen, with its bounds. O(log n).
+  void AddTime(const correlate::Segment& segment, TscRange shown) {
+    Add(segment.vcpu.domain, CauseOf(segment.nested), Counted::kTime, segment.reason, shown);
+  }
+  // Adds an exit that is finished, without its time. O(1).
+  void AddExit(const correlate::ExitArc& arc) {
+    const Tsc begin = std::max(arc.range.begin, report_.sampled.begin);
+    Add(arc.vcpu.domain, CauseOf(arc.nested), Counted::kLength, arc.reason,
+        {begin, begin + arc.range.Length()});
+  }
+  // Adds an exit that is finished, with its time, which is all shown. O(1).
+  void AddWholeExit(const correlate::ExitArc& arc) {
+    Add(arc.vcpu.domain, CauseOf(arc.nested), Counted::kAll, arc.reason, arc.range);
+  }
+  // Add what PV guests did in Xen, with its bounds. O(1).
   void OnMark(const correlate::Mark& mark) {
     pv_entries_.OnMark(mark, [this](const auto&... entry) { AddEntry(entry...); });
   }
   void OnRunstateInterval(const correlate::RunstateInterval& interval) {
     pv_entries_.OnRunstateInterval(interval, [this](const auto&... entry) { AddEntry(entry...); });
   }
-  // Adds what no record has bounded, after the last one.
-  void Finish();
+  // Adds what no record has bounded, after the last one, and counts what is not counted yet. To be
+  // called once.
+  void Finish() {
+    pv_entries_.Finish([this](const auto&... entry) { AddEntry(entry...); });
+    thread_.Finish();
+    counts_.Finish();
+  }
 
-  // Returns, after Finish, `list` by domain and reason, those with most cycles first; `counts`,
-  // `cycles` and `lengths` of them over time, and `length_steps`: of what the things of `lengths`
-  // are (docs/schemas/page.schema.json). Errors: Internal when libdeflate fails.
-  [[nodiscard]] absl::StatusOr<nlohmann::ordered_json> ToJson(Tsc zero) const;
+  // What was counted, after Finish.
+  [[nodiscard]] const ExitCounts& counts() const { return counts_; }
 
  private:
-  enum class Cause : uint8_t { kExit, kNestedExit, kMark };
-  struct Key {
-    DomainId domain;
-    Cause cause = Cause::kExit;
-    uint32_t reason = 0;  // of kMark: the MarkKind
-    auto operator<=>(const Key&) const = default;
-    // Returns all of it as one number.
-    [[nodiscard]] uint64_t AsNumber() const {
-      return uint64_t{domain.value} << 40U | static_cast<uint64_t>(cause) << 32U | reason;
-    }
+  struct Batch {
+    size_t count = 0;
+    std::array<CountedExit, 4096> exits;
   };
-  struct Sum {
-    uint64_t count = 0;
-    uint64_t cycles = 0;
-  };
-  // What the exits with lengths of one step are in lengths_.
-  struct StepKey {
-    uint32_t step = 0;
-    uint32_t key = 0;
-  };
-  // Those that are counted at once, while what counts them is in the processor's caches.
-  static constexpr size_t kAtOnce = 14;
-  struct Exits {
-    Key key;
-    uint64_t key_number = 0;  // Key::AsNumber
-    uint32_t number = 0;      // its place in exits_, and its key in counts_ and cycles_
-    // Those that are not counted below yet.
-    uint32_t waiting = 0;
-    std::array<Tsc, kAtOnce> begins_waiting{};
-    std::array<Cycles, kAtOnce> lengths_waiting{};
-    uint64_t count = 0;
-    uint64_t cycles = 0;
-    correlate::BinnedSums::Open open_count{};   // of counts_
-    correlate::BinnedSums::Open open_cycles{};  // of cycles_
-    Sketch lengths{};
-    // Those of the bin of lengths_ that has the instant `steps_at`, by step.
-    Tsc steps_at{};
-    std::array<uint64_t, kLengthSteps> by_step{};
-    std::array<uint64_t, kLengthSteps / 64> has_step{};  // a bit for each that is not 0
-    std::vector<StepKey> step_keys{};  // of the steps that exits had, which are few
-    std::vector<Sum> parts{};          // of kMark: by the number of the hypercall or trap
-  };
-  Exits& ExitsOf(const Key& key) {
-    // Domains have the same few reasons.
-    const uint32_t mixed =
-        key.reason + 67U * key.domain.value + 16U * static_cast<uint32_t>(key.cause);
-    Exits*& recent = recent_[mixed % kRecent];
-    if (recent == nullptr || recent->key_number != key.AsNumber()) [[unlikely]] {
-      recent = &FindExits(key);
-    }
-    return *recent;
+
+  [[nodiscard]] static ExitCause CauseOf(bool nested) {
+    return nested ? ExitCause::kNestedExit : ExitCause::kExit;
   }
-  Exits& FindExits(const Key& key);
-  void AddLength(Exits& exits, Tsc begin, Cycles length) {
-    exits.begins_waiting[exits.waiting] = begin;
-    exits.lengths_waiting[exits.waiting] = length;
-    if (++exits.waiting == kAtOnce) CountWaiting(exits);
+  // Written in its place: a copy of what was written just before would wait until that is in the
+  // cache.
+  [[gnu::always_inline]] void Add(DomainId domain, ExitCause cause, Counted counted,
+                                  uint32_t reason, TscRange range) {
+    Batch& batch = thread_.Current();
+    CountedExit& exit = batch.exits[batch.count];
+    exit.domain = domain;
+    exit.cause = cause;
+    exit.counted = counted;
+    exit.reason = reason;
+    exit.begin = range.begin;
+    exit.length = range.Length();
+    if (++batch.count == batch.exits.size()) [[unlikely]] {
+      thread_.Submit();
+    }
   }
-  void CountWaiting(Exits& exits);
-  void CountSteps(Exits& exits);
-  // Puts by_step into lengths_.
-  void CloseSteps(Exits& exits);
-  uint32_t StepKeyOf(Exits& exits, uint32_t step);
   // Adds what a PV guest did in Xen, and how long at most.
-  void AddEntry(const correlate::Mark& mark, TscRange at_most);
-  [[nodiscard]] std::string NameOf(const Key& key) const;
-  [[nodiscard]] nlohmann::ordered_json ExitJson(const Exits& exits) const;
+  void AddEntry(const correlate::Mark& mark, TscRange at_most) {
+    Add(mark.vcpu.domain, ExitCause::kMark, Counted::kAll, MarkReason(mark), at_most);
+  }
 
   const ProfileReport& report_;
-  absl::flat_hash_map<uint64_t, uint32_t> numbers_;  // by Key::AsNumber
-  // Some that were asked for last: exits of a few kinds follow each other.
-  static constexpr size_t kRecent = 1024;
-  std::array<Exits*, kRecent> recent_{};
-  std::deque<Exits> exits_;  // by number
   correlate::PvEntryBounds pv_entries_{report_.sampled};
-  correlate::BinnedSums counts_;
-  correlate::BinnedSums cycles_;
-  uint32_t all_length_keys_ = 0;
-  correlate::BinnedSums lengths_;  // by StepKey::key
+  ExitCounts counts_;
+  // Last: it ends before what it uses.
+  correlate::BatchThread<Batch, 4> thread_{[this](Batch& batch) {
+    counts_.Take(std::span(batch.exits).first(batch.count));
+    batch.count = 0;
+  }};
 };
 
 }  // namespace xenoscope::report

@@ -15,6 +15,7 @@
 #include "base/tsc.h"
 #include "guests/threads/thread_observer.h"
 #include "report/html/interval_track.h"
+#include "report/html/track_limit.h"
 
 namespace xenoscope::report {
 

@@ -17,6 +17,12 @@ PageSamples::Vcpu& PageSamples::VcpuOf(VcpuRef ref) {
   return vcpus_[at->second];
 }
 
+uint32_t PageSamples::TextOf(FunctionId function) {
+  const auto [at, is_new] = text_of_function_.try_emplace(function.value);
+  if (is_new) at->second = texts_.Intern(Printable(resolver_.Describe(function).name));
+  return at->second;
+}
+
 void PageSamples::OnPlaced(const correlate::PlacedSample& placed) {
   over_time_.Add(placed);
   Vcpu& vcpu = VcpuOf(placed.vcpu);
@@ -29,9 +35,8 @@ void PageSamples::OnPlaced(const correlate::PlacedSample& placed) {
     vcpu.entry.reset();
     if (is_kept) {
       vcpu.entry = entries_.size();
-      const Function& function = resolver_.Describe(correlate::FunctionOf(placed, resolver_));
       entries_.push_back({placed.when, static_cast<uint32_t>(&vcpu - vcpus_.data()), placed.mode(),
-                          texts_.Intern(Printable(function.name)), 0});
+                          TextOf(correlate::FunctionOf(placed, resolver_)), 0});
     }
   }
   (vcpu.entry ? entries_[*vcpu.entry].count : left_out_) += placed.count;

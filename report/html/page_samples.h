@@ -59,6 +59,8 @@ class PageSamples final : public correlate::PlacingObserver {
   };
 
   Vcpu& VcpuOf(VcpuRef ref);
+  // Returns the index in texts_ of the function's name.
+  uint32_t TextOf(FunctionId function);
   // Drops every second bracket of each vCPU, also of later samples. It is called at most about 64
   // times: then no vCPU has a bracket whose number is a multiple of kept_.
   void Thin();
@@ -71,6 +73,7 @@ class PageSamples final : public correlate::PlacingObserver {
   uint64_t kept_ = 1;  // one bracket of so many
   uint64_t left_out_ = 0;
   StringInterner texts_;
+  absl::flat_hash_map<uint32_t, uint32_t> text_of_function_;  // by FunctionId
 };
 
 }  // namespace xenoscope::report

@@ -19,6 +19,7 @@
 #include "guests/threads/thread_states.h"
 #include "report/html/interval_track.h"
 #include "report/html/page_handlers.h"
+#include "report/html/track_limit.h"
 
 namespace xenoscope::report {
 

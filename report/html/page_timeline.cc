@@ -28,8 +28,6 @@ using correlate::SegmentKind;
 using correlate::TimelineState;
 using nlohmann::ordered_json;
 
-int64_t Number(uint64_t value) { return static_cast<int64_t>(value); }
-
 char Part(float cycles, uint64_t bin) {
   const double part = static_cast<double>(cycles) / static_cast<double>(bin);
   return static_cast<char>(static_cast<uint8_t>(std::lround(std::clamp(part, 0.0, 1.0) * 255)));
@@ -51,6 +49,9 @@ TrackPart PartOf(TimelineState state) {
   return TrackPart::kNone;
 }
 
+// Returns how many of the bytes of all intervals those of the schedule may take.
+size_t MostOfSchedule(size_t most_bytes) { return most_bytes / 4 * 3; }
+
 // Returns the number of the key, which is new if the table does not have it.
 template <typename Key>
 uint32_t NumberIn(absl::flat_hash_map<Key, uint32_t>& table, const Key& key) {
@@ -71,14 +72,16 @@ void PageTimeline::ForEachDetail(const std::vector<uint32_t>& known, F visit) {
   for (const uint32_t i : known) visit(vcpus_[i].segments);
 }
 
-[[gnu::always_inline]] inline void PageTimeline::Schedule(IntervalTrack& track, uint32_t code,
+template <typename Code>
+[[gnu::always_inline]] inline void PageTimeline::Schedule(IntervalTrack& track, const Code& code,
                                                           TrackPart part, uint64_t begin,
                                                           uint64_t length) {
   schedule_limit_.Add(track, code, part, begin, length,
                       [this](auto visit) { ForEachSchedule(KnownVcpus(), visit); });
 }
 
-[[gnu::always_inline]] inline void PageTimeline::Detail(IntervalTrack& track, uint32_t code,
+template <typename Code>
+[[gnu::always_inline]] inline void PageTimeline::Detail(IntervalTrack& track, const Code& code,
                                                         TrackPart part, uint64_t begin,
                                                         uint64_t length) {
   detail_limit_.Add(track, code, part, begin, length,
@@ -111,8 +114,9 @@ void PageTimeline::OnInterrupt(const trace::Record& record) {
   const auto [begin, end] = *shown;
   ExtendTo(end);
   constexpr uint32_t kMostIrqs = 1U << 20U;
-  Detail(PcpuAt(record.pcpu).interrupts, std::min(handled.irq, kMostIrqs), TrackPart::kFirst, begin,
-         end - begin);
+  const uint32_t irq = std::min(handled.irq, kMostIrqs);
+  Detail(
+      PcpuAt(record.pcpu).interrupts, [irq] { return irq; }, TrackPart::kFirst, begin, end - begin);
 }
 
 void PageTimeline::OnNonRecord(const trace::Item& item) {
@@ -143,6 +147,11 @@ PageTimeline::Vcpu& PageTimeline::NewVcpu(VcpuRef ref, uint32_t index) {
 }
 
 void PageTimeline::HalveResolution() {
+  while (length_ > bin_length() * most_bins_) MergePairsOfBins();
+  covered_ = bin_length() * most_bins_;
+}
+
+void PageTimeline::MergePairsOfBins() {
   ++bin_shift_;
   const auto halve = [](auto& bins, auto merge) {
     for (size_t i = 0; i < bins.size(); ++i) {
@@ -156,6 +165,7 @@ void PageTimeline::HalveResolution() {
     bins.resize((bins.size() + 1) / 2);
   };
   for (Vcpu& vcpu : vcpus_) {
+    vcpu.recent = nullptr;
     halve(vcpu.bins, [](VcpuBin& into, const VcpuBin& from) {
       for (size_t k = 0; k < kVcpuActivities; ++k) into.cycles.at(k) += from.cycles.at(k);
     });
@@ -169,15 +179,11 @@ void PageTimeline::HalveResolution() {
   }
 }
 
-void PageTimeline::ExtendTo(uint64_t end) {
-  length_ = std::max(length_, end);
-  while (end > bin_length() * most_bins_) HalveResolution();
-}
-
 void PageTimeline::SetMostBins() {
   const size_t bytes = vcpus_.size() * kVcpuActivities + pcpus_.size() * kPcpuBinBytes;
   // One more is begun at the end of the last.
   most_bins_ = std::clamp<size_t>(kMaxBinBytes / bytes, 2, kBins + 1) - 1;
+  covered_ = bin_length() * most_bins_;
 }
 
 PageTimeline::Pcpu& PageTimeline::PcpuAt(PcpuId pcpu) {
@@ -200,11 +206,13 @@ void PageTimeline::ForEachBinOf(uint64_t begin, uint64_t end, F part) const {
   }
 }
 
-void PageTimeline::AddToBins(Vcpu& vcpu, VcpuActivity activity, uint64_t begin,
-                             uint64_t end) const {
+void PageTimeline::AddToNewBins(Vcpu& vcpu, VcpuActivity activity, uint64_t begin,
+                                uint64_t end) const {
   ForEachBinOf(begin, end, [&](uint64_t bin, float cycles) {
     if (bin >= vcpu.bins.size()) vcpu.bins.resize(bin + 1);
-    vcpu.bins[bin][activity] += cycles;
+    vcpu.recent = &vcpu.bins[bin];
+    vcpu.recent_number = bin;
+    (*vcpu.recent)[activity] += cycles;
   });
 }
 
@@ -240,13 +248,16 @@ void PageTimeline::OnRunstateInterval(const RunstateInterval& interval) {
       if (bin >= bins.size()) bins.resize(bin + 1);
       bins[bin].Add(interval.vcpu_index, cycles);
     });
-    Schedule(pcpu.vcpus, interval.vcpu_index, TrackPart::kFirst, begin, end - begin);
+    Schedule(
+        pcpu.vcpus, [&] { return interval.vcpu_index; }, TrackPart::kFirst, begin, end - begin);
   } else if (const auto activity = WaitActivityOf(interval.state)) {
     AddToBins(vcpu, *activity, begin, end);
   }
-  const uint32_t kind = NumberIn(
-      run_kinds_, {static_cast<uint32_t>(interval.state), static_cast<uint32_t>(interval.cause),
-                   interval.pcpu.value, WakerOf(vcpu, interval)});
+  const auto kind = [&] {
+    return NumberIn(run_kinds_,
+                    {static_cast<uint32_t>(interval.state), static_cast<uint32_t>(interval.cause),
+                     interval.pcpu.value, WakerOf(vcpu, interval)});
+  };
   Schedule(vcpu.runstates, kind, PartOf(interval.state), begin, end - begin);
 }
 
@@ -258,42 +269,61 @@ void PageTimeline::OnSegment(const Segment& segment) {
   Vcpu& vcpu = VcpuAt(segment.vcpu, segment.vcpu_index);
   AddToBins(vcpu, ActivityOf(segment.kind), begin, end);
   if (segment.kind == SegmentKind::kExit) {
-    exits_.AddTime(segment, {zero() + begin, zero() + end});
+    const bool is_whole =
+        segment.first && segment.completed && end - begin == segment.range.Length();
+    if (is_whole) {
+      vcpu.whole_exit = segment.exit;
+    } else {
+      exits_.AddTime(segment, {zero() + begin, zero() + end});
+    }
   }
   if (segment.kind == SegmentKind::kUndivided) return;
   const bool in_guest = segment.kind == SegmentKind::kGuest;
-  Detail(vcpu.segments, KindOf(segment), in_guest ? TrackPart::kFirst : TrackPart::kSecond, begin,
+  const auto kind = [&] { return KindOf(segment); };
+  Detail(vcpu.segments, kind, in_guest ? TrackPart::kFirst : TrackPart::kSecond, begin,
          end - begin);
 }
 
 void PageTimeline::OnExit(const ExitArc& arc) {
-  if (arc.finished && Shown(arc.range)) exits_.AddExit(arc);
+  if (arc.vcpu_index < vcpus_.size() && vcpus_[arc.vcpu_index].whole_exit == arc.exit) {
+    exits_.AddWholeExit(arc);
+  } else if (arc.finished && Shown(arc.range)) {
+    exits_.AddExit(arc);
+  }
 }
 
-void PageTimeline::StartPacking() {
+void PageTimeline::OnTimelineEnd() {
   exits_.Finish();
   ExtendTo(length_);
-  packing_ = std::async(std::launch::async, [this] { return Pack(); });
+  packing_ = std::async(std::launch::async, [this, begin = zero()] { return Pack(begin); });
 }
 
-absl::Status PageTimeline::Pack() {
+absl::Status PageTimeline::Pack(Tsc zero) {
   const std::vector<uint32_t> known = KnownVcpus();
-  // The intervals will be given less than all bytes of the page.
+  std::future<absl::Status> intervals =
+      std::async(std::launch::async, [&] { return PrepareIntervals(known); });
+  absl::Status rest = PackRest(known, zero);
+  XENOSCOPE_RETURN_IF_ERROR(intervals.get());
+  return rest;
+}
+
+absl::Status PageTimeline::PrepareIntervals(const std::vector<uint32_t>& known) {
+  // They will be given less than all bytes of the page.
   const size_t most_bytes = MostBytes(pcpus());
-  std::future<absl::Status> schedule = std::async(std::launch::async, [&] {
-    return schedule_limit_.ChooseUnit(most_bytes,
-                                      [&](auto visit) { ForEachSchedule(known, visit); });
-  });
-  const absl::Status details =
-      detail_limit_.ChooseUnit(most_bytes, [&](auto visit) { ForEachDetail(known, visit); });
-  XENOSCOPE_RETURN_IF_ERROR(schedule.get());
-  XENOSCOPE_RETURN_IF_ERROR(details);
+  XENOSCOPE_RETURN_IF_ERROR(
+      schedule_limit_.Prepare(most_bytes, [&](auto visit) { ForEachSchedule(known, visit); }));
+  const size_t of_schedule = std::min(MostOfSchedule(most_bytes), schedule_limit_.EstimatedBytes());
+  return detail_limit_.Prepare(most_bytes - of_schedule,
+                               [&](auto visit) { ForEachDetail(known, visit); });
+}
+
+absl::Status PageTimeline::PackRest(const std::vector<uint32_t>& known, Tsc zero) {
   std::string bin_bytes;
   for (const uint32_t i : known) bin_bytes += BinsOf(vcpus_[i], bins());
   const std::vector<uint32_t> numbers = NumbersOf(known);
   for (const auto& [number, pcpu] : pcpus_) bin_bytes += BinsOf(pcpu.bins, bins(), numbers);
   XENOSCOPE_ASSIGN_OR_RETURN(packed_bins_, Packed(bin_bytes));
-  XENOSCOPE_ASSIGN_OR_RETURN(packed_exits_, exits_.ToJson(zero()));
+  XENOSCOPE_ASSIGN_OR_RETURN(packed_exits_, exits_.counts().ToJson(zero));
   return absl::OkStatus();
 }
 
@@ -338,8 +368,8 @@ std::vector<uint32_t> PageTimeline::NumbersOf(const std::vector<uint32_t>& known
 
 absl::Status PageTimeline::AddIntervals(size_t most_bytes, ordered_json& timeline) {
   const std::vector<uint32_t> known = KnownVcpus();
-  XENOSCOPE_RETURN_IF_ERROR(
-      schedule_limit_.Fit(most_bytes / 4 * 3, [&](auto visit) { ForEachSchedule(known, visit); }));
+  XENOSCOPE_RETURN_IF_ERROR(schedule_limit_.Fit(
+      MostOfSchedule(most_bytes), [&](auto visit) { ForEachSchedule(known, visit); }));
   const PackedTracks& schedule = schedule_limit_.packed();
   XENOSCOPE_RETURN_IF_ERROR(
       detail_limit_.Fit(most_bytes - std::min(most_bytes, schedule.packed.size()),

@@ -23,6 +23,7 @@
 #include "report/html/interval_track.h"
 #include "report/html/page_exit_list.h"
 #include "report/html/page_samples.h"
+#include "report/html/track_limit.h"
 #include "report/profile/profile_view.h"
 #include "report/timeline/time_bins.h"
 
@@ -44,11 +45,11 @@ class PageTimeline final : public correlate::TraceObserver {
   void OnNonRecord(const trace::Item& item) override;
   void OnTraceEnd(const correlate::Timeline& /*timeline*/) override {}
 
-  // Begins to pack what the page has of the timeline, on a thread of its own, after the last item:
-  // meanwhile the rest of the page can be made. The report keeps its names and its sampled range.
-  void StartPacking();
+  // Begins to pack what the page has of the timeline, on a thread of its own: meanwhile the rest of
+  // the page can be made. The report keeps its names and its vendor.
+  void OnTimelineEnd() override;
   // Adds "timeline" without the intervals, and "exits", to the data of the page
-  // (report/html/web/src/data.ts). To be called once, after StartPacking. Errors: Internal when
+  // (report/html/web/src/data.ts). To be called once, after OnTimelineEnd. Errors: Internal when
   // libdeflate fails.
   absl::Status AddTo(const PageSamples& samples, nlohmann::ordered_json& page);
   // Adds the intervals to "timeline", as what takes most bytes once it is known how many are left:
@@ -81,6 +82,12 @@ class PageTimeline final : public correlate::TraceObserver {
     IntervalTrack runstates;  // codes: numbers in run_kinds_; parts: running, runnable, blocked
     IntervalTrack segments;   // codes: numbers in segment_kinds_; parts: guest, Xen
     Wake wake;                // the last one
+    // The bin to which time was added last, and its number; null: there is none. What comes next is
+    // mostly of the same one.
+    VcpuBin* recent = nullptr;
+    uint64_t recent_number = 0;
+    // The last exit that was one segment (ExitArc::exit), which is all shown.
+    uint64_t whole_exit = 0;
   };
   struct Pcpu {
     std::vector<PcpuBin> bins;
@@ -116,21 +123,42 @@ class PageTimeline final : public correlate::TraceObserver {
   }
   Vcpu& NewVcpu(VcpuRef ref, uint32_t index);
   Pcpu& PcpuAt(PcpuId pcpu);
+  [[nodiscard]] static int64_t Number(uint64_t value) { return static_cast<int64_t>(value); }
   // The number of bins that the page has.
   [[nodiscard]] size_t bins() const { return length_ / bin_length() + 1; }
   [[nodiscard]] uint64_t bin_length() const { return uint64_t{1} << bin_shift_; }
-  void ExtendTo(uint64_t end);
+  void ExtendTo(uint64_t end) {
+    length_ = std::max(length_, end);
+    if (end > covered_) [[unlikely]] {
+      HalveResolution();
+    }
+  }
   // Sets the most bins that the page has: fewer where there are many tracks.
   void SetMostBins();
+  // Merges pairs of bins until they hold all of length_.
   void HalveResolution();
-  void AddToBins(Vcpu& vcpu, VcpuActivity activity, uint64_t begin, uint64_t end) const;
+  void MergePairsOfBins();
+  void AddToBins(Vcpu& vcpu, VcpuActivity activity, uint64_t begin, uint64_t end) const {
+    const uint64_t first = begin >> bin_shift_;
+    if (vcpu.recent != nullptr && first == vcpu.recent_number && (end - 1) >> bin_shift_ == first)
+        [[likely]] {
+      (*vcpu.recent)[activity] += static_cast<float>(Number(end - begin));
+    } else {
+      AddToNewBins(vcpu, activity, begin, end);
+    }
+  }
+  void AddToNewBins(Vcpu& vcpu, VcpuActivity activity, uint64_t begin, uint64_t end) const;
   // Calls part(bin, cycles) as report::ForEachBin. Nearly all ranges are within one bin.
   template <typename F>
   void ForEachBinOf(uint64_t begin, uint64_t end, F part) const;
   // Add the interval to the track of this timeline, which is one of the schedule or of details.
-  void Schedule(IntervalTrack& track, uint32_t code, TrackPart part, uint64_t begin,
+  // code() returns its code.
+  template <typename Code>
+  void Schedule(IntervalTrack& track, const Code& code, TrackPart part, uint64_t begin,
                 uint64_t length);
-  void Detail(IntervalTrack& track, uint32_t code, TrackPart part, uint64_t begin, uint64_t length);
+  template <typename Code>
+  void Detail(IntervalTrack& track, const Code& code, TrackPart part, uint64_t begin,
+              uint64_t length);
   // Call visit(track) for what ran on pCPUs, then for the runstates of the vCPUs `known`; and for
   // interrupts of pCPUs, then for the segments of those vCPUs.
   template <typename F>
@@ -140,9 +168,13 @@ class PageTimeline final : public correlate::TraceObserver {
   // Returns the number of the segment's kind, which is a text of the page.
   uint32_t KindOf(const correlate::Segment& segment);
 
-  // Packs what takes long to pack, and chooses the units of the intervals. Errors: Internal when
-  // libdeflate fails.
-  absl::Status Pack();
+  // Packs what takes long to pack, and prepares the intervals. `zero` is that of the page. Errors:
+  // Internal when libdeflate fails.
+  absl::Status Pack(Tsc zero);
+  // Does what Pack does for the intervals, and the rest of it. `known` are the vCPUs that are
+  // shown.
+  absl::Status PrepareIntervals(const std::vector<uint32_t>& known);
+  absl::Status PackRest(const std::vector<uint32_t>& known, Tsc zero);
   // Returns the indices of the vCPUs that the page shows, in the order of their domains.
   [[nodiscard]] std::vector<uint32_t> KnownVcpus() const;
   // Return the first `bins` bins as the page has them.
@@ -157,8 +189,9 @@ class PageTimeline final : public correlate::TraceObserver {
   uint64_t trace_bytes_ = 0;  // 0: it is not known which part of the trace has been read
   uint64_t length_ = 0;
   size_t most_bins_ = kBins;
-  unsigned bin_shift_ = 10;  // the binary logarithm of the length of a bin in cycles
-  std::vector<Vcpu> vcpus_;  // by VcpuTrack::index
+  unsigned bin_shift_ = 10;          // the binary logarithm of the length of a bin in cycles
+  uint64_t covered_ = kBins << 10U;  // what so many bins hold, from the begin on
+  std::vector<Vcpu> vcpus_;          // by VcpuTrack::index
   absl::flat_hash_map<VcpuRef, uint32_t> index_;
   std::map<uint32_t, Pcpu> pcpus_;
   std::vector<Pcpu*> pcpu_index_;  // those of pcpus_ by number; null: not known yet

@@ -38,10 +38,13 @@ TEST(BinnedSums, SaysWhichInstantsShareABin) {
   const BinnedSums sums;
   const uint64_t width = sums.width();
   const Tsc at{5 * width + 3};
-  EXPECT_TRUE(sums.AreInBinOf(at, {}));
-  EXPECT_TRUE(sums.AreInBinOf(at, std::vector<Tsc>{{5 * width}, {6 * width - 1}}));
-  EXPECT_FALSE(sums.AreInBinOf(at, std::vector<Tsc>{{5 * width}, {6 * width}}));
-  EXPECT_FALSE(sums.AreInBinOf(at, std::vector<Tsc>{{5 * width - 1}, {5 * width}}));
+  const auto are_in_bin = [&](uint64_t first, uint64_t second) {
+    return sums.AreInBinOf(at, Tsc{first}, first ^ second);
+  };
+  EXPECT_TRUE(are_in_bin(5 * width, 6 * width - 1));
+  EXPECT_FALSE(are_in_bin(5 * width, 6 * width));
+  EXPECT_FALSE(are_in_bin(5 * width - 1, 5 * width));
+  EXPECT_FALSE(are_in_bin(6 * width, 6 * width));
 }
 
 TEST(BinnedSums, MergesBinsOfLongTimes) {
@@ -61,6 +64,7 @@ TEST(BinnedSums, EntriesAreBounded) {
   for (uint64_t at = 0; at < 1'000'000; at += 100) {
     sums.Add(static_cast<uint32_t>(at / 100) % kKeys, {Tsc{at}, Tsc{at + 1}}, 1);
   }
+  sums.Finish();
   size_t entries = 0;
   for (const std::vector<BinAmount>& amounts : sums.ByKey(kKeys)) {
     double sum = 0;
@@ -89,6 +93,8 @@ TEST(BinnedSums, OpenBinsMakeTheSameSums) {
     sums.Add(key, when, amount, open[key]);
   }
   for (uint32_t key = 0; key < kKeys; ++key) sums.Close(key, open[key]);
+  sums.Finish();
+  expected.Finish();
   EXPECT_EQ(sums.width(), expected.width());
   const auto all = sums.ByKey(kKeys);
   const auto all_expected = expected.ByKey(kKeys);

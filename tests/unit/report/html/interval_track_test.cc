@@ -11,7 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "report/html/track_shape.h"
+#include "report/html/track_limit.h"
+#include "report/html/track_shapes.h"
 
 namespace xenoscope::report {
 namespace {
@@ -223,7 +224,7 @@ TEST(TrackLimit, EndsWhereNothingIsSmallEnough) {
 }
 
 // What a track would take is nearly what it takes afterwards.
-TEST(TrackShape, EstimatesBytesBeforeTrackIsThinned) {
+TEST(TrackShapes, EstimateBytesBeforeTrackIsThinned) {
   std::mt19937_64 random(7);  // NOLINT(cert-msc51-cpp): the same intervals each time
   for (const ShortIntervals together : {ShortIntervals{.below = 200}, ShortIntervals{.below = 300},
                                         ShortIntervals{.below = 700, .shift = 8},
@@ -238,7 +239,8 @@ TEST(TrackShape, EstimatesBytesBeforeTrackIsThinned) {
       at += length;
     }
     track.Thin({.below = 200, .shift = together.shift});
-    const double estimate = TrackShape(track).BytesIfThinned(together.below);
+    IntervalTrack* const one = &track;
+    const double estimate = TrackShapes({&one, 1}).BytesIfThinned(together.below);
     track.Thin(together);
     double bytes = 0;
     for (const NumberColumn& column : track.Finish()) {

@@ -64,7 +64,7 @@ class ExitList : public testing::Test {
   }
   ordered_json Json() {
     list_.Finish();
-    return list_.ToJson(report_.sampled.begin).value();
+    return list_.counts().ToJson(report_.sampled.begin).value();
   }
 
   ProfileReport report_;

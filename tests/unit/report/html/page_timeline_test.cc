@@ -78,13 +78,14 @@ class PageTimelineSamples : public testing::Test {
     return sum;
   }
 
-  ordered_json Page() {
-    timeline_.StartPacking();
+  ordered_json WholePage() {
+    trace_observer_.OnTimelineEnd();
     ordered_json page;
     EXPECT_TRUE(timeline_.AddTo(samples_, page).ok());
     EXPECT_TRUE(timeline_.AddIntervals(1'000'000, page["timeline"]).ok());
-    return page["timeline"];
+    return page;
   }
+  ordered_json Page() { return WholePage()["timeline"]; }
 
   OneFunction resolver_;
   ProfileReport report_;
@@ -146,6 +147,43 @@ TEST_F(PageTimelineSamples, KnowTheWaker) {
   const ordered_json page = Page();
   EXPECT_THAT(page["run_kinds"], testing::Contains(ordered_json({1, 1, 0, 4})));
   EXPECT_THAT(page["run_kinds"], testing::Contains(ordered_json({1, 1, 0, 0})));
+}
+
+// The time of an exit during which the vCPU does not run all the time comes in parts.
+TEST_F(PageTimelineSamples, HaveTimeOfExitsOnce) {
+  constexpr uint32_t kReason = 10;
+  const auto segment = [&](uint64_t exit, uint64_t begin, uint64_t end, bool first,
+                           bool completed) {
+    correlate::Segment part;
+    part.vcpu = Vcpu(0);
+    part.range = {Tsc{begin}, Tsc{end}};
+    part.kind = correlate::SegmentKind::kExit;
+    part.reason = kReason;
+    part.exit = exit;
+    part.first = first;
+    part.completed = completed;
+    trace_observer_.OnSegment(part);
+  };
+  const auto finish = [&](uint64_t exit, uint64_t begin, uint64_t end) {
+    correlate::ExitArc arc;
+    arc.vcpu = Vcpu(0);
+    arc.range = {Tsc{begin}, Tsc{end}};
+    arc.reason = kReason;
+    arc.exit = exit;
+    arc.finished = true;
+    trace_observer_.OnExit(arc);
+  };
+  segment(16, 1000, 1400, true, true);  // one part
+  finish(16, 1000, 1400);
+  segment(32, 2000, 2100, true, false);  // two
+  segment(32, 5000, 5030, false, true);
+  finish(32, 2000, 5030);
+  segment(48, kLength - 50, kLength + 50, true, true);  // one that is shown in part
+  finish(48, kLength - 50, kLength + 50);
+  const ordered_json page = WholePage();
+  ASSERT_EQ(page["exits"].size(), 1U);
+  EXPECT_EQ(page["exits"][0]["count"], 3);
+  EXPECT_EQ(page["exits"][0]["cycles"], 400 + 100 + 30 + 50);
 }
 
 // Brackets hold several samples each, and continue while the list is thinned.

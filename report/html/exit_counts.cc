@@ -1,8 +1,7 @@
-#include "report/html/page_exit_list.h"
+#include "report/html/exit_counts.h"
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
@@ -17,48 +16,27 @@
 namespace xenoscope::report {
 namespace {
 
-using correlate::ExitArc;
 using correlate::Mark;
 using correlate::MarkKind;
-using correlate::Segment;
 using nlohmann::ordered_json;
-
-// Hypercalls and traps have smaller numbers. Others, which guests may choose, are one.
-constexpr uint32_t kMostMarkNumbers = 256;
-
-// Adds lengths, which are at most `kMost`: all at once, if none is too long for that.
-template <size_t kMost>
-void AddAll(std::span<const Cycles> lengths, Sketch& sketch) {
-  std::array<uint32_t, kMost> low;  // NOLINT(cppcoreguidelines-pro-type-member-init): hot
-  Cycles all = 0;
-  for (size_t i = 0; i < lengths.size(); ++i) {
-    low[i] = static_cast<uint32_t>(lengths[i]);
-    all |= lengths[i];
-  }
-  if (all <= std::numeric_limits<uint32_t>::max()) {
-    sketch.AddAll(std::span(low).first(lengths.size()), Weighting::kByCount);
-  } else {
-    for (const Cycles length : lengths) sketch.Add(length, 1);
-  }
-}
 
 }  // namespace
 
-PageExitList::Exits& PageExitList::FindExits(const Key& key) {
+ExitCounts::Exits& ExitCounts::FindExits(const Key& key) {
   const auto next = static_cast<uint32_t>(exits_.size());
   const auto [at, is_new] = numbers_.try_emplace(key.AsNumber(), next);
   if (is_new) exits_.push_back({.key = key, .key_number = key.AsNumber(), .number = next});
   return exits_[at->second];  // a deque's elements stay where they are
 }
 
-uint32_t PageExitList::StepKeyOf(Exits& exits, uint32_t step) {
+uint32_t ExitCounts::StepKeyOf(Exits& exits, uint32_t step) {
   const auto known = std::ranges::find(exits.step_keys, step, &StepKey::step);
   if (known != exits.step_keys.end()) return known->key;
   exits.step_keys.push_back({.step = step, .key = all_length_keys_++});
   return exits.step_keys.back().key;
 }
 
-void PageExitList::CloseSteps(Exits& exits) {
+void ExitCounts::CloseSteps(Exits& exits) {
   for (uint32_t word = 0; word < exits.has_step.size(); ++word) {
     for (uint64_t bits = std::exchange(exits.has_step[word], 0); bits != 0; bits &= bits - 1) {
       const uint32_t step = 64 * word + static_cast<uint32_t>(std::countr_zero(bits));
@@ -68,80 +46,115 @@ void PageExitList::CloseSteps(Exits& exits) {
   }
 }
 
-void PageExitList::CountSteps(Exits& exits) {
-  const bool in_one_bin =
-      lengths_.AreInBinOf(exits.steps_at, std::span(exits.begins_waiting).first(exits.waiting));
-  for (uint32_t i = 0; i < exits.waiting; ++i) {
-    const Tsc begin = exits.begins_waiting[i];
-    if (!in_one_bin && !lengths_.AreInBinOf(exits.steps_at, {&begin, 1})) {
-      CloseSteps(exits);
-      exits.steps_at = begin;
-    }
-    const uint32_t step = LengthStep(exits.lengths_waiting[i]);
-    ++exits.by_step[step];
-    exits.has_step[step / 64] |= uint64_t{1} << step % 64;
+void ExitCounts::CountTimes(Exits& exits, std::span<const Tsc> begins,
+                            std::span<const Cycles> lengths) {
+  const Tsc first = begins.front();
+  Cycles cycles = 0;
+  uint64_t differences = 0;
+  for (size_t i = 0; i < begins.size(); ++i) {
+    cycles += lengths[i];
+    const Tsc last = begins[i] + (lengths[i] - (lengths[i] > 0 ? 1 : 0));
+    differences |= (begins[i].value ^ first.value) | (last.value ^ first.value);
+  }
+  exits.cycles += cycles;
+  if (cycles_.AreInBinOf(exits.open_cycles.at, first, differences)) {
+    exits.open_cycles.amount += static_cast<double>(cycles);
+    return;
+  }
+  for (size_t i = 0; i < begins.size(); ++i) {
+    cycles_.Add(exits.number, {begins[i], begins[i] + lengths[i]}, static_cast<double>(lengths[i]),
+                exits.open_cycles);
   }
 }
 
-void PageExitList::CountWaiting(Exits& exits) {
-  const auto begins = std::span(exits.begins_waiting).first(exits.waiting);
-  if (counts_.AreInBinOf(exits.open_count.at, begins)) {
-    exits.open_count.amount += exits.waiting;
+void ExitCounts::CountLengths(Exits& exits, std::span<const Tsc> begins,
+                              std::span<const Cycles> lengths) {
+  const Tsc first = begins.front();
+  uint64_t differences = 0;
+  for (const Tsc begin : begins) differences |= begin.value ^ first.value;
+  exits.count += begins.size();
+  if (counts_.AreInBinOf(exits.open_count.at, first, differences)) {
+    exits.open_count.amount += static_cast<double>(begins.size());
   } else {
     for (const Tsc begin : begins) counts_.AddAt(exits.number, begin, 1, exits.open_count);
   }
-  CountSteps(exits);
-  AddAll<kAtOnce>(std::span(exits.lengths_waiting).first(exits.waiting), exits.lengths);
-  exits.count += std::exchange(exits.waiting, 0);
+  const bool in_one_bin = lengths_.AreInBinOf(exits.steps_at, first, differences);
+  for (size_t i = 0; i < begins.size(); ++i) {
+    if (!in_one_bin && !lengths_.AreInBinOf(exits.steps_at, begins[i], 0)) {
+      CloseSteps(exits);
+      exits.steps_at = begins[i];
+    }
+    const uint32_t step = LengthStep(lengths[i]);
+    ++exits.by_step[step];
+    exits.has_step[step / 64] |= uint64_t{1} << step % 64;
+  }
+  exits.lengths.AddAll(lengths, Weighting::kByCount);
 }
 
-void PageExitList::AddTime(const Segment& segment, TscRange shown) {
-  const Cause cause = segment.nested ? Cause::kNestedExit : Cause::kExit;
-  Exits& exits = ExitsOf({segment.vcpu.domain, cause, segment.reason});
-  exits.cycles += shown.Length();
-  cycles_.Add(exits.number, shown, static_cast<double>(shown.Length()), exits.open_cycles);
+void ExitCounts::CountWaiting(Exits& exits) {
+  if (exits.waiting == 0) return;
+  const auto begins = std::span(exits.begins_waiting).first(exits.waiting);
+  const auto lengths = std::span(exits.lengths_waiting).first(exits.waiting);
+  CountTimes(exits, begins, lengths);
+  CountLengths(exits, begins, lengths);
+  exits.waiting = 0;
 }
 
-void PageExitList::AddExit(const ExitArc& arc) {
-  const Cause cause = arc.nested ? Cause::kNestedExit : Cause::kExit;
-  AddLength(ExitsOf({arc.vcpu.domain, cause, arc.reason}),
-            std::max(arc.range.begin, report_.sampled.begin), arc.range.Length());
-}
-
-void PageExitList::AddEntry(const Mark& mark, TscRange at_most) {
-  Exits& exits = ExitsOf({mark.vcpu.domain, Cause::kMark, static_cast<uint32_t>(mark.kind)});
-  exits.cycles += at_most.Length();
-  cycles_.Add(exits.number, at_most, static_cast<double>(at_most.Length()), exits.open_cycles);
-  const uint32_t number = std::min(mark.number, kMostMarkNumbers);
-  if (number >= exits.parts.size()) exits.parts.resize(size_t{number} + 1);
+void ExitCounts::AddMark(const CountedExit& mark) {
+  Exits& exits = ExitsOf({mark.domain, mark.cause, mark.reason & 0xffU});
+  const uint32_t number = mark.reason >> 8U;
+  if (number >= exits.parts.size()) [[unlikely]] {
+    exits.parts.resize(size_t{number} + 1);
+  }
   Sum& part = exits.parts[number];
   ++part.count;
-  part.cycles += at_most.Length();
-  AddLength(exits, mark.tsc, at_most.Length());
+  part.cycles += mark.length;
+  Add(exits, mark.begin, mark.length);
 }
 
-void PageExitList::Finish() {
-  pv_entries_.Finish([this](const auto&... entry) { AddEntry(entry...); });
+void ExitCounts::Take(std::span<const CountedExit> exits) {
+  for (const CountedExit& each : exits) {
+    if (each.cause == ExitCause::kMark) {
+      AddMark(each);
+      continue;
+    }
+    Exits& same = ExitsOf({each.domain, each.cause, each.reason});
+    switch (each.counted) {
+      case Counted::kAll:
+        Add(same, each.begin, each.length);
+        break;
+      case Counted::kLength:
+        CountLengths(same, {&each.begin, 1}, {&each.length, 1});
+        break;
+      case Counted::kTime:
+        CountTimes(same, {&each.begin, 1}, {&each.length, 1});
+        break;
+    }
+  }
+}
+
+void ExitCounts::Finish() {
   for (Exits& exits : exits_) {
     CountWaiting(exits);
     counts_.Close(exits.number, exits.open_count);
     cycles_.Close(exits.number, exits.open_cycles);
     CloseSteps(exits);
   }
+  for (correlate::BinnedSums* sums : {&counts_, &cycles_, &lengths_}) sums->Finish();
 }
 
-std::string PageExitList::NameOf(const Key& key) const {
-  if (key.cause == Cause::kMark) return MarkKindName(static_cast<MarkKind>(key.reason));
-  return trace::ExitName(report_.vendor, key.cause == Cause::kNestedExit, key.reason);
+std::string ExitCounts::NameOf(const Key& key) const {
+  if (key.cause == ExitCause::kMark) return MarkKindName(static_cast<MarkKind>(key.reason));
+  return trace::ExitName(report_.vendor, key.cause == ExitCause::kNestedExit, key.reason);
 }
 
-ordered_json PageExitList::ExitJson(const Exits& exits) const {
+ordered_json ExitCounts::ExitJson(const Exits& exits) const {
   const Key& key = exits.key;
   ordered_json json{{"domain", DomainLabel(key.domain, report_.domain_name(key.domain))},
                     {"name", NameOf(key)},
                     {"count", exits.count},
                     {"cycles", exits.cycles},
-                    {"at_most", key.cause == Cause::kMark},
+                    {"at_most", key.cause == ExitCause::kMark},
                     {"p5", exits.lengths.Percentile(0.05)},
                     {"p50", exits.lengths.Percentile(0.5)},
                     {"p95", exits.lengths.Percentile(0.95)}};
@@ -163,7 +176,7 @@ ordered_json PageExitList::ExitJson(const Exits& exits) const {
   return json;
 }
 
-absl::StatusOr<ordered_json> PageExitList::ToJson(Tsc zero) const {
+absl::StatusOr<ordered_json> ExitCounts::ToJson(Tsc zero) const {
   std::vector<const Exits*> sorted;
   sorted.reserve(exits_.size());
   for (const Exits& exits : exits_) sorted.push_back(&exits);

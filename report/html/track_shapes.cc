@@ -1,0 +1,116 @@
+#include "report/html/track_shapes.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "base/parallel.h"
+
+namespace xenoscope::report {
+namespace {
+
+constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
+
+// The entries of a piece. What is shown together ends with it, which is not so in the track: so few
+// entries more change no estimate.
+constexpr size_t kPiece = size_t{1} << 16U;
+
+// Returns a bit for each part that the entry has time of.
+uint8_t PartsOf(const IntervalTrack::Entry& entry) {
+  uint32_t parts = 0;
+  if (entry.head != 0) {
+    const uint64_t part = (entry.head - 1) & 3U;
+    if (part < kTrackParts) parts = 1U << part;
+  } else {
+    for (size_t i = 0; i < kTrackParts; ++i) parts |= (entry.parts.at(i) > 0 ? 1U : 0U) << i;
+  }
+  return static_cast<uint8_t>(parts);
+}
+
+}  // namespace
+
+TrackShapes::Track TrackShapes::ShapeOf(const IntervalTrack& track) {
+  const unsigned shift = track.shift();
+  Track shape{.shift = shift};
+  shape.entries.reserve(track.entries());
+  size_t intervals = 0;
+  size_t bytes = 0;
+  track.ForEachEntry([&](const IntervalTrack::Entry& entry, uint64_t end_before) {
+    const bool overlaps = entry.begin < end_before;
+    const uint64_t gap = overlaps ? kMost : (entry.begin - end_before) >> shift;
+    const uint64_t length = (entry.end - entry.begin) >> shift;
+    shape.entries.push_back({static_cast<uint32_t>(std::min(gap, kMost)),
+                             static_cast<uint32_t>(std::min(length, kMost)), entry.head == 0,
+                             PartsOf(entry)});
+    if (entry.head == 0) return;
+    ++intervals;
+    bytes += BytesOf(entry.head);
+  });
+  if (intervals > 0) shape.head_bytes = static_cast<double>(bytes) / static_cast<double>(intervals);
+  return shape;
+}
+
+TrackShapes::TrackShapes(std::span<IntervalTrack* const> tracks) : tracks_(tracks.size()) {
+  ForEachInParallel(tracks.size(), 1, [&](size_t i) { tracks_[i] = ShapeOf(*tracks[i]); });
+  for (const Track& track : tracks_) {
+    for (std::span<const Entry> rest = track.entries; !rest.empty();) {
+      const size_t count = std::min(rest.size(), kPiece);
+      pieces_.push_back({&track, rest.first(count)});
+      rest = rest.subspan(count);
+    }
+  }
+}
+
+double TrackShapes::BytesIfThinned(uint64_t below) const {
+  std::vector<double> bytes(pieces_.size());
+  ForEachInParallel(pieces_.size(), 1,
+                    [&](size_t i) { bytes[i] = BytesIfThinned(pieces_[i], below); });
+  return std::accumulate(bytes.begin(), bytes.end(), 0.0);
+}
+
+double TrackShapes::BytesIfThinned(const Piece& piece, uint64_t below) {
+  const unsigned shift = piece.track->shift;
+  const uint64_t limit = (below + (uint64_t{1} << shift) - 1) >> shift;  // in units
+  const uint64_t longest = ShortIntervals{.below = below}.Longest() >> shift;
+  size_t intervals = 0;
+  size_t bytes = 0;
+  // What is open, as in IntervalTrack.
+  uint64_t gap = 0;
+  uint64_t length = 0;
+  uint64_t count = 0;
+  bool is_several = false;
+  uint8_t parts = 0;
+  const auto write = [&] {
+    bytes += BytesOf(2 * gap) + BytesOf(length);
+    if (is_several) {
+      const size_t with_time = (parts & 1U) + (parts >> 1U & 1U) + (parts >> 2U & 1U);
+      bytes += 1 + BytesOf(count) + with_time * BytesOf(length) + (kTrackParts - with_time);
+    } else {
+      ++intervals;
+    }
+  };
+  for (const Entry& entry : piece.entries) {
+    const bool is_short = entry.is_several || entry.length < limit;
+    const uint64_t joined = length + entry.gap + entry.length;
+    if (is_short && count > 0 && entry.gap < limit && joined <= longest) {
+      length = joined;
+      is_several = true;
+      parts |= entry.parts;
+      ++count;
+      continue;
+    }
+    if (count > 0) write();
+    gap = entry.gap;
+    length = entry.length;
+    is_several = entry.is_several;
+    parts = entry.parts;
+    count = 1;
+    if (is_short) continue;
+    write();
+    count = 0;
+  }
+  if (count > 0) write();
+  return static_cast<double>(bytes) + piece.track->head_bytes * static_cast<double>(intervals);
+}
+
+}  // namespace xenoscope::report
