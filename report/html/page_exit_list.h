@@ -71,16 +71,16 @@ class PageExitList {
   // cache.
   [[gnu::always_inline]] void Add(DomainId domain, ExitCause cause, Counted counted,
                                   uint32_t reason, TscRange range) {
-    Batch& batch = thread_.Current();
-    CountedExit& exit = batch.exits[batch.count];
+    CountedExit& exit = batch_->exits[batch_->count];
     exit.domain = domain;
     exit.cause = cause;
     exit.counted = counted;
     exit.reason = reason;
     exit.begin = range.begin;
     exit.length = range.Length();
-    if (++batch.count == batch.exits.size()) [[unlikely]] {
+    if (++batch_->count == batch_->exits.size()) [[unlikely]] {
       thread_.Submit();
+      batch_ = &thread_.Current();
     }
   }
   // Adds what a PV guest did in Xen, and how long at most.
@@ -91,11 +91,12 @@ class PageExitList {
   const ProfileReport& report_;
   correlate::PvEntryBounds pv_entries_{report_.sampled};
   ExitCounts counts_;
-  // Last: it ends before what it uses.
-  correlate::BatchThread<Batch, 4> thread_{[this](Batch& batch) {
+  // After what it uses: it ends before.
+  correlate::BatchThread<Batch, 16, 8> thread_{[this](Batch& batch) {
     counts_.Take(std::span(batch.exits).first(batch.count));
     batch.count = 0;
   }};
+  Batch* batch_ = &thread_.Current();
 };
 
 }  // namespace xenoscope::report
