@@ -125,6 +125,7 @@ absl::StatusOr<std::string> HtmlReport(const ProfileSource& source, const Profil
   observers.trace.push_back(&timeline);
   observers.samples = &samples;
   XENOSCOPE_RETURN_IF_ERROR(source.Profile(request, std::move(columns), out, std::move(observers)));
+  samples.Finish();
   findings.AddTo(source, out);
   const std::vector<correlate::Dimension> by = out.by;
   XENOSCOPE_RETURN_IF_ERROR(report::ApplyRowFilters(filters, by, out));

@@ -67,14 +67,14 @@ class BinnedSums {
     }
     open.amount += amount;
   }
-  // Makes the entries `max_entries` at most, after the last amount: before, there may be a quarter
-  // more. O(n log n).
-  void Finish() { ShrinkAll(); }
   // Puts what is open into the sums.
   void Close(uint32_t key, Open& open) {
     if (open.amount != 0) Add(key, {open.at, open.at}, open.amount);
     open = {};
   }
+  // Makes the entries `max_entries` at most, after the last amount: before, there may be a quarter
+  // more. O(n log n).
+  void Finish() { ShrinkAll(); }
 
   // Whether instants are all in the bin that has the instant `at`: `first` is one of them, and the
   // others differ from it in the bits `differences` at most. O(1).

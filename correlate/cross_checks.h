@@ -100,10 +100,11 @@ class CrossChecks {
     Cycles held = 0;
     double timeslice_squares = 0;  // sum of the squares of these lengths
     std::unique_ptr<Ages> ages;
-    // The bin of `ages` to which time was added last: parts of a timeslice follow each other.
+    // The ages of the bin to which time was added last, and its time in `ages`: parts of a
+    // timeslice follow each other. No age is in the range before.
     Cycles recent_begin = 1;
     Cycles recent_end = 0;
-    Cycles* recent_time = nullptr;  // null while there is none, which holds no age
+    Cycles* recent_time = nullptr;
   };
 
   [[nodiscard]] static size_t BinOf(Cycles age);

@@ -44,7 +44,7 @@ class TracedTime {
     Context context;
     ContextTime time;
   };
-  // So many other contexts' sums are kept at once as that of the guest, to which exits return.
+  // The sums of so many contexts are kept at once, beside that of the guest, to which exits return.
   static constexpr unsigned kPlaceBits = 5;
   static constexpr size_t kPlaces = size_t{1} << kPlaceBits;
 

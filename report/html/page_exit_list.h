@@ -1,6 +1,5 @@
 // The page's list of VM exits, and of what PV guests did in Xen, as the timeline reports them. They
-// are counted on a thread of their own, as that takes half as long as all else that the timeline
-// does:
+// are counted on a thread of their own, as counting takes long:
 //
 //   PageTimeline --batches of exits--> (the thread) --> ExitCounts
 #pragma once

@@ -34,6 +34,8 @@ class PageOverTime {
 
   // Counts the sample, evenly in the interval in which it was taken.
   void Add(const correlate::PlacedSample& placed);
+  // Bounds the memory, after the last sample (BinnedSums::Finish).
+  void Finish() { sums_.Finish(); }
 
   // The length of a bin of time.
   [[nodiscard]] Cycles width() const { return sums_.width(); }

@@ -33,6 +33,8 @@ class PageSamples final : public correlate::PlacingObserver {
   void OnTraced(VcpuRef /*vcpu*/, correlate::Context /*context*/,
                 correlate::ContextTime /*time*/) override {}
 
+  // To be called after the last sample.
+  void Finish() { over_time_.Finish(); }
   // When samples were taken.
   [[nodiscard]] const PageOverTime& over_time() const { return over_time_; }
   // Puts the list of samples into the page's timeline (docs/schemas/page.schema.json), which shows

@@ -114,9 +114,8 @@ void PageTimeline::OnInterrupt(const trace::Record& record) {
   const auto [begin, end] = *shown;
   ExtendTo(end);
   constexpr uint32_t kMostIrqs = 1U << 20U;
-  const uint32_t irq = std::min(handled.irq, kMostIrqs);
-  Detail(
-      PcpuAt(record.pcpu).interrupts, [irq] { return irq; }, TrackPart::kFirst, begin, end - begin);
+  Detail(PcpuAt(record.pcpu).interrupts, std::min(handled.irq, kMostIrqs), TrackPart::kFirst, begin,
+         end - begin);
 }
 
 void PageTimeline::OnNonRecord(const trace::Item& item) {
@@ -146,12 +145,12 @@ PageTimeline::Vcpu& PageTimeline::NewVcpu(VcpuRef ref, uint32_t index) {
   return vcpu;
 }
 
-void PageTimeline::HalveResolution() {
-  while (length_ > bin_length() * most_bins_) MergePairsOfBins();
+void PageTimeline::ReduceResolution() {
+  while (length_ > bin_length() * most_bins_) HalveResolution();
   covered_ = bin_length() * most_bins_;
 }
 
-void PageTimeline::MergePairsOfBins() {
+void PageTimeline::HalveResolution() {
   ++bin_shift_;
   const auto halve = [](auto& bins, auto merge) {
     for (size_t i = 0; i < bins.size(); ++i) {
@@ -248,8 +247,7 @@ void PageTimeline::OnRunstateInterval(const RunstateInterval& interval) {
       if (bin >= bins.size()) bins.resize(bin + 1);
       bins[bin].Add(interval.vcpu_index, cycles);
     });
-    Schedule(
-        pcpu.vcpus, [&] { return interval.vcpu_index; }, TrackPart::kFirst, begin, end - begin);
+    Schedule(pcpu.vcpus, interval.vcpu_index, TrackPart::kFirst, begin, end - begin);
   } else if (const auto activity = WaitActivityOf(interval.state)) {
     AddToBins(vcpu, *activity, begin, end);
   }

@@ -130,14 +130,14 @@ class PageTimeline final : public correlate::TraceObserver {
   void ExtendTo(uint64_t end) {
     length_ = std::max(length_, end);
     if (end > covered_) [[unlikely]] {
-      HalveResolution();
+      ReduceResolution();
     }
   }
   // Sets the most bins that the page has: fewer where there are many tracks.
   void SetMostBins();
   // Merges pairs of bins until they hold all of length_.
+  void ReduceResolution();
   void HalveResolution();
-  void MergePairsOfBins();
   void AddToBins(Vcpu& vcpu, VcpuActivity activity, uint64_t begin, uint64_t end) const {
     const uint64_t first = begin >> bin_shift_;
     if (vcpu.recent != nullptr && first == vcpu.recent_number && (end - 1) >> bin_shift_ == first)
@@ -152,7 +152,7 @@ class PageTimeline final : public correlate::TraceObserver {
   template <typename F>
   void ForEachBinOf(uint64_t begin, uint64_t end, F part) const;
   // Add the interval to the track of this timeline, which is one of the schedule or of details.
-  // code() returns its code.
+  // `code` is its code, or returns it.
   template <typename Code>
   void Schedule(IntervalTrack& track, const Code& code, TrackPart part, uint64_t begin,
                 uint64_t length);
