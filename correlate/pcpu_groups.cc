@@ -48,7 +48,7 @@ PcpuGroups::Window PcpuGroups::Next(const trace::OrderedStream& stream, Tsc thro
 }
 
 bool PcpuGroups::FindGroups(const trace::OrderedStream& stream, Tsc through, bool is_cut) {
-  const std::optional<trace::NamedVcpus> named = stream.FindNamedVcpus(through);
+  const std::optional<trace::NamedVcpus> named = stream.NamedUpTo(through);
   if (!named) return false;
   Adapt(named->bytes, stream.open_pcpus(), is_cut);
   groups_.resize(stream.pcpu_end());

@@ -146,6 +146,15 @@ class Cursor {
   template <typename Target, RecordSink<Target> Sink>
   [[gnu::noinline]] void GiveRun(Sink& sink, const EventTargets<Target>& wanted,
                                  Tsc through = kEndOfTime);
+  // Passes over the common records of two cursors of one stream up to the time `through`, one of
+  // each in turn, and counts none: where a record is depends on the one before, for which the
+  // processor waits, so that two take hardly longer than one. Stops before an item of one of them
+  // that is later, is no common record, or crosses (trace::Crosses), unless it is a change of a
+  // runstate for whose first word is_known(index of the cursor, word) holds. Returns the index of
+  // the cursor that stopped. To be called where Take has given an item, or SkimBoth has stopped.
+  template <typename IsKnown>
+  [[nodiscard]] static size_t SkimBoth(std::array<Cursor*, 2> cursors, Tsc through,
+                                       const IsKnown& is_known);
   // Adds the records that have been taken to the volume.
   void AddTaken(PcpuVolume& volume) const;
   // Returns the bytes of the trace up to the place of a copy of this cursor that has gone on.
@@ -179,6 +188,26 @@ class Cursor {
   // one that crosses.
   template <bool kCount, typename Target>
   [[gnu::noinline]] void FindRun(Tsc through, const EventTargets<Target>& wanted);
+  // Where a cursor is while its records are passed over.
+  struct Skim {
+    explicit Skim(const Cursor& cursor)
+        : at(cursor.file_ + cursor.pos_),
+          last_start(cursor.file_ + cursor.end_ - std::min(cursor.end_, kMaxRecordBytes + 4)),
+          tsc_offset(cursor.tsc_offset_),
+          last(cursor.last_tsc_.value) {}
+    // Passes over the next record, or returns false (SkimBoth).
+    template <typename IsKnown>
+    bool Step(HeadCache& heads, Tsc through, const IsKnown& is_known);
+    void MoveTo(Cursor& cursor) const {
+      cursor.pos_ = static_cast<uint64_t>(at - cursor.file_);
+      cursor.last_tsc_ = cursor.next_tsc_ = Tsc{last};
+    }
+
+    const std::byte* at;
+    const std::byte* last_start;
+    uint64_t tsc_offset;
+    uint64_t last;
+  };
   void CountPending();
   // Decodes the item at pos_, of whatever kind, into pending_.
   void Prepare();
@@ -367,6 +396,51 @@ void Cursor::FindRun(Tsc through, const EventTargets<Target>& wanted) {
   } else {
     Prepare();
   }
+}
+
+template <typename IsKnown>
+[[gnu::always_inline]] inline bool Cursor::Skim::Step(HeadCache& heads, Tsc through,
+                                                      const IsKnown& is_known) {
+  if (at > last_start) [[unlikely]] {
+    return false;
+  }
+  const auto word = LoadUnchecked<uint32_t>(at);
+  const HeadCache::Entry* known = &heads.Guess(word);
+  if (known->word != word) [[unlikely]] {
+    known = heads.Look(word);
+    if (known == nullptr) return false;
+  }
+  const uint32_t shape = word >> 28;
+  const std::byte* const payload = at + 4 + (shape & 8);
+  const auto has_tsc = static_cast<uint64_t>(int64_t{static_cast<int32_t>(word)} >> 31);
+  const uint64_t jump = (LoadUnchecked<uint64_t>(at + 4) + tsc_offset - last) & has_tsc;
+  if (jump >= kSuspiciousTscJump || last + jump > through.value) [[unlikely]] {
+    return false;
+  }
+  if (known->crosses) {
+    if (!known->names_running_vcpu || !is_known(LoadUnchecked<uint32_t>(payload))) return false;
+  }
+  last += jump;
+  at = payload + size_t{shape & 7} * 4;
+  __builtin_prefetch(at + kPrefetchDistance);
+  return true;
+}
+
+template <typename IsKnown>
+[[gnu::noinline]] size_t Cursor::SkimBoth(std::array<Cursor*, 2> cursors, Tsc through,
+                                          const IsKnown& is_known) {
+  HeadCache& heads = *cursors[0]->heads_;
+  Skim first(*cursors[0]);
+  Skim second(*cursors[1]);
+  size_t stopped = 0;
+  for (;; stopped = 0) {
+    if (!first.Step(heads, through, [&](uint32_t word) { return is_known(0, word); })) break;
+    stopped = 1;
+    if (!second.Step(heads, through, [&](uint32_t word) { return is_known(1, word); })) break;
+  }
+  first.MoveTo(*cursors[0]);
+  second.MoveTo(*cursors[1]);
+  return stopped;
 }
 
 template <typename Target, RecordSink<Target> Sink>

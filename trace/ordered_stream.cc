@@ -48,53 +48,6 @@ struct BatchSink {
   bool Full() const { return next == end; }
 };
 
-// Notes the vCPUs that one pCPU's trace names.
-struct NamesSink {
-  static constexpr bool kReportsRunningVcpu = false;
-  // The number of names that are compared with a new one: most pCPUs have few vCPUs at a time.
-  static constexpr size_t kCompared = 8;
-
-  std::vector<NamedVcpus::Name>& names;
-  size_t first;  // the index of the pCPU's first name
-  Record record{};
-  bool complete = true;  // no item concerns anything else
-
-  Record& Slot(PcpuId pcpu) {
-    record.pcpu = pcpu;
-    return record;
-  }
-  bool CommitRecord(const std::optional<VcpuRef>& /*ran*/, const AnyTarget& /*target*/) {
-    return Take(record);
-  }
-  bool Commit(const Item& item) {
-    if (item.kind == ItemKind::kWrap) return true;
-    if (item.kind == ItemKind::kRecord) return !Crosses(item.record.event) || Take(item.record);
-    complete = false;
-    return false;
-  }
-  bool Take(const Record& crossing) {
-    if (crossing.event != Event::kRunstateChange && crossing.event != Event::kContinueRunning) {
-      complete = false;
-      return false;
-    }
-    const VcpuRef vcpu = UnpackVcpu(crossing.payload.Word(0));
-    const size_t compared = std::min(names.size() - first, kCompared);
-    const auto latest = names.end() - static_cast<ptrdiff_t>(compared);
-    const bool known = std::any_of(
-        latest, names.end(), [vcpu](const NamedVcpus::Name& name) { return name.vcpu == vcpu; });
-    if (!known) names.push_back({crossing.pcpu, vcpu});
-    return known;
-  }
-};
-
-constexpr EventTargets<AnyTarget> kCrossingEvents = [] {
-  EventTargets<AnyTarget> events{};
-  for (size_t i = 0; i < kEventCount; ++i) {
-    if (Crosses(static_cast<Event>(i))) events[i] = &kAnyTarget;
-  }
-  return events;
-}();
-
 }  // namespace
 
 OrderedStream::OrderedStream(Bytes file, const WindowIndex& index, std::optional<Tsc> from)
@@ -110,23 +63,6 @@ OrderedStream::OrderedStream(Bytes file, const WindowIndex& index, std::optional
 void OrderedStream::MakeHeap() {
   std::make_heap(heap_.begin(), heap_.end(), Later);
   if (!heap_.empty()) SiftDown();
-}
-
-std::optional<NamedVcpus> OrderedStream::FindNamedVcpus(Tsc through) const {
-  // Where more are named, hardly any pCPUs have nothing to do with each other; and no trace may use
-  // up memory.
-  constexpr size_t kMaxNames = 1 << 16;
-  NamedVcpus found;
-  for (const Cursor* cursor : heap_) {
-    NamesSink sink{found.names, found.names.size()};
-    Cursor ahead = *cursor;
-    while (!ahead.done() && ahead.tsc() <= through) {
-      ahead.Take<false, RecordOrder::kTime>(sink, through, through, kCrossingEvents);
-      if (!sink.complete || found.names.size() > kMaxNames) return std::nullopt;
-    }
-    found.bytes += cursor->BytesTo(ahead);
-  }
-  return found;
 }
 
 // Restores the heap after the time of its first cursor has changed, and finds how long the first

@@ -17,6 +17,7 @@
 #include "base/ids.h"
 #include "base/state_snapshot.h"
 #include "trace/cursor.h"
+#include "trace/named_vcpus.h"
 #include "trace/record.h"
 #include "trace/volume.h"
 #include "trace/windows.h"
@@ -35,16 +36,6 @@ concept RecordHandler = requires(H& handler, const Record& record, const Target&
                                  const Item& item) {
   handler.TakeRecord(record, target);
   handler.TakeNonRecord(item);
-};
-
-// The vCPUs that a stretch of a trace names in changes of runstates.
-struct NamedVcpus {
-  struct Name {
-    PcpuId by;  // the pCPU in whose trace the record is
-    VcpuRef vcpu;
-  };
-  std::vector<Name> names;  // by pCPU; a vCPU may be there more than once
-  uint64_t bytes = 0;       // of the stretch
 };
 
 class OrderedStream {
@@ -80,10 +71,10 @@ class OrderedStream {
   template <bool kCount, typename Target, RecordHandler<Target> Handler>
   void ForEachGroup(Tsc through, std::span<const uint32_t> groups,
                     const EventTargets<Target>& wanted, Handler& handler);
-  // Finds which vCPUs the items up to the time `through` name, without taking them. Returns
-  // nothing if these are too many, or if some items may concern other vCPUs, or the order of all
-  // items: losses, damage, unknown records, ends of domains, begins and ends of pCPUs. O(records).
-  [[nodiscard]] std::optional<NamedVcpus> FindNamedVcpus(Tsc through) const;
+  // FindNamedVcpus of what comes next.
+  [[nodiscard]] std::optional<NamedVcpus> NamedUpTo(Tsc through) const {
+    return FindNamedVcpus(heap_, through);
+  }
   // For a handler that is in a call of ForEach in the order kCrossing for a record or item of the
   // time `at` on the pCPU `by`: calls handler.TakeRecord for the records of another pCPU that are
   // before that in the order of time and pCPU, and have not come yet.

@@ -14,7 +14,7 @@ namespace xenoscope::analysis {
 using trace::GuestEvent;
 using trace::k64Bit;
 using trace::kFourLevels;  // of shadow records: paging levels of the guest
-using trace::kNested;
+using trace::kNestedBit;
 
 inline constexpr uint32_t kLostRecords = IdOf(trace::Event::kLostRecords);
 inline constexpr uint32_t kWrapBuffer = IdOf(trace::Event::kTraceWrapBuffer);
@@ -28,8 +28,8 @@ inline constexpr uint32_t kCreditReset = IdOf(trace::Event::kCsched2CreditReset)
 
 inline constexpr uint32_t kVmentry = IdOf(trace::Event::kHvmVmentry);
 inline constexpr uint32_t kVmexit = IdOf(trace::Event::kHvmVmexit) | k64Bit;
-inline constexpr uint32_t kNestedVmentry = kVmentry | kNested;
-inline constexpr uint32_t kNestedVmexit = kVmexit | kNested;
+inline constexpr uint32_t kNestedVmentry = kVmentry | kNestedBit;
+inline constexpr uint32_t kNestedVmexit = kVmexit | kNestedBit;
 inline constexpr uint32_t kPfXen = IdOf(trace::Event::kHvmPfXen) | k64Bit;
 inline constexpr uint32_t kInjVirq = IdOf(trace::Event::kHvmInjVirq);
 inline constexpr uint32_t kCrWrite = IdOf(trace::Event::kHvmCrWrite) | k64Bit;

@@ -22,7 +22,7 @@ using testing::IsEmpty;
 using trace::kD1V0;
 using trace::kHvmNmi;
 using trace::kHvmTrap;
-using trace::kNested;
+using trace::kNestedBit;
 using trace::kRunnableToRunning;
 using trace::kRunningToBlocked;
 using trace::kSvmExit64;
@@ -91,7 +91,7 @@ TEST(ExitSamples, EventImpliesVendorSinceXen419) {
 
 TEST(ExitSamples, SkipsNestedGuests) {
   EXPECT_THAT(
-      SamplesOf(Leaves({Rec(kVmexit64 | kNested, 30, {kVmexitIntr, 0x1100, 0})}), Vendor::kSvm),
+      SamplesOf(Leaves({Rec(kVmexit64 | kNestedBit, 30, {kVmexitIntr, 0x1100, 0})}), Vendor::kSvm),
       IsEmpty());
 }
 

@@ -185,11 +185,11 @@ TEST(Placing, NestedGuestIsAContextOfItsOwn) {
   constexpr uint32_t kVmexitVmrun = 0x80;
   TraceBuilder trace;
   trace.Window(
-      0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry | trace::kNested, 12, {}),
-          Rec(kVmexit64 | trace::kNested, 20, {kVmexitCpuid, 0x1000, 0}), Rec(kVmentry, 24, {}),
-          Rec(kVmexit64, 34, {kVmexitVmrun, 0x8800, 0}), Rec(kVmentry | trace::kNested, 36, {}),
-          Rec(kVmexit64 | trace::kNested, 40, {kSvmExitNmi, 0x1100, 0}), Rec(kHvmNmi, {}),
-          Rec(kVmentry | trace::kNested, 42, {}), Rec(kRunningToBlocked, 60, {kD1V0})});
+      0, {Rec(kRunnableToRunning, 10, {kD1V0}), Rec(kVmentry | trace::kNestedBit, 12, {}),
+          Rec(kVmexit64 | trace::kNestedBit, 20, {kVmexitCpuid, 0x1000, 0}), Rec(kVmentry, 24, {}),
+          Rec(kVmexit64, 34, {kVmexitVmrun, 0x8800, 0}), Rec(kVmentry | trace::kNestedBit, 36, {}),
+          Rec(kVmexit64 | trace::kNestedBit, 40, {kSvmExitNmi, 0x1100, 0}), Rec(kHvmNmi, {}),
+          Rec(kVmentry | trace::kNestedBit, 42, {}), Rec(kRunningToBlocked, 60, {kD1V0})});
   const Lines lines = LinesOf(trace, {Bracketed(1, Mode::kUser, 0x1002, 15, 50)});
   EXPECT_THAT(lines.lines, ElementsAre("d1v0 user 0x1100 twin: nested guest 1.00"));
   EXPECT_THAT(lines.traced(),

@@ -100,14 +100,14 @@ TEST_F(ProfileTest, SharesAreOfTracedTime) {
 
 // What a guest's own guest runs has none of the guest's functions; each level has its own time.
 TEST_F(ProfileTest, NestedGuestsHaveTimeAndFunctionsOfTheirOwn) {
-  constexpr Context kNested{ContextKind::kGuest, true};
+  constexpr Context kNestedBit{ContextKind::kGuest, true};
   Profile profile({{Dimension::kFunction, Dimension::kExit}, true, 0}, resolver_);
   profile.OnTraced(kD1, kGuest, {3000});
-  profile.OnTraced(kD1, kNested, {1000});
+  profile.OnTraced(kD1, kNestedBit, {1000});
   Add(profile, kD1, 1000, {{kGuest, {}, 1}}, Mode::kKernel);
-  Add(profile, kD1, 1000, {{kNested, {}, 1}}, Mode::kKernel);
+  Add(profile, kD1, 1000, {{kNestedBit, {}, 1}}, Mode::kKernel);
   // It is not known which of them it was in.
-  Add(profile, kD1, 2000, {{kGuest, {}, 0.5}, {kNested, {}, 0.5}}, Mode::kKernel);
+  Add(profile, kD1, 2000, {{kGuest, {}, 0.5}, {kNestedBit, {}, 0.5}}, Mode::kKernel);
   EXPECT_THAT(Lines(Finish(profile)),
               UnorderedElementsAre("d0 f1 1.00 0.500 2000", "d0 f8 1.00 0.167 667",
                                    "d0 f2 0.50 0.250 1000", "d0 f2 0.50 0.083 333"));

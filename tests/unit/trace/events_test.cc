@@ -46,8 +46,8 @@ TEST(Events, VariantBitsDoNotChangeEvent) {
   EXPECT_EQ(RunstateOld(kRunnableToBlocked), Runstate::kRunnable);
   EXPECT_EQ(RunstateNew(kRunnableToBlocked), Runstate::kBlocked);
   EXPECT_EQ(Classify(kVmexit64), Event::kHvmVmexit);
-  EXPECT_EQ(Classify(kVmexit64 | kNested), Event::kHvmVmexit);
-  EXPECT_TRUE(IsNested(kVmexit64 | kNested) && Is64(kVmexit64 | kNested));
+  EXPECT_EQ(Classify(kVmexit64 | kNestedBit), Event::kHvmVmexit);
+  EXPECT_TRUE(IsNested(kVmexit64 | kNestedBit) && Is64(kVmexit64 | kNestedBit));
   EXPECT_EQ(Classify(kSvmExit64), Event::kHvmSvmExit);
   EXPECT_EQ(Classify(kShadowEmulate | kFourLevels), Event::kShadowEmulate);
   EXPECT_EQ(ShadowLevels(kShadowEmulate | kFourLevels), 4U);

@@ -10,7 +10,7 @@ namespace xenoscope::trace {
 
 // Variant bits.
 inline constexpr uint32_t k64Bit = 0x100;          // TRC_64_FLAG: addresses have 64 bits
-inline constexpr uint32_t kNested = 0x400;         // TRC_HVM_NESTEDFLAG
+inline constexpr uint32_t kNestedBit = 0x400;      // TRC_HVM_NESTEDFLAG
 inline constexpr uint32_t kThreeLevels = 1U << 8;  // of shadow records: paging levels of the guest
 inline constexpr uint32_t kFourLevels = 2U << 8;
 
