@@ -107,6 +107,18 @@ absl::StatusOr<report::DumpResult> Write(const trace::TraceFile& trace, bool exi
   return report::DumpResult{found.contradictions, found.last};
 }
 
+// Says why no record is in the range, if the trace is before or behind it.
+absl::Status CheckRange(const trace::TraceFile& trace, const report::DumpOptions& dump) {
+  if (dump.to <= dump.zero) {
+    return InvalidError("--to selects nothing: the trace begins then or later");
+  }
+  if (dump.from <= dump.zero) return absl::OkStatus();
+  const Tsc last = trace::LastTsc(trace);
+  if (dump.from <= last) return absl::OkStatus();
+  return InvalidError("--from selects nothing: the trace has {:.6f} s",
+                      dump.clock.Seconds(last - dump.zero));
+}
+
 absl::Status DumpTrace(const DumpCommandOptions& options, report::DumpOptions dump) {
   XENOSCOPE_ASSIGN_OR_RETURN(const profile::TraceInput input, OpenTraceInput(options.trace));
   XENOSCOPE_ASSIGN_OR_RETURN(dump.domains, ChooseDomains(input.info(), options.domains));
@@ -119,6 +131,7 @@ absl::Status DumpTrace(const DumpCommandOptions& options, report::DumpOptions du
                                     {dump.from, dump.to}));
   dump.from = range.begin;
   dump.to = range.end;
+  XENOSCOPE_RETURN_IF_ERROR(CheckRange(input.trace, dump));
   XENOSCOPE_ASSIGN_OR_RETURN(const report::DumpResult findings,
                              Write(input.trace, options.exits, dump));
   if (findings.contradictions == 0) return absl::OkStatus();

@@ -87,4 +87,13 @@ Probe ProbeTrace(const TraceFile& file, uint64_t max_bytes) {
   return prober.Conclude();
 }
 
+Tsc LastTsc(const TraceFile& file) {
+  OrderedStream stream = file.Stream(OrderedStream::kEnd);
+  Tsc last;
+  for (auto batch = stream.Batch(); !batch.empty(); batch = stream.Batch()) {
+    last = batch.back().record.tsc;
+  }
+  return last;
+}
+
 }  // namespace xenoscope::trace

@@ -26,4 +26,7 @@ struct Probe {
 // some milliseconds. The vendor may stay unknown if guests ran only in the parts that are not read.
 [[nodiscard]] Probe ProbeTrace(const TraceFile& file, uint64_t max_bytes = uint64_t{4} << 20);
 
+// Returns the time of the last item, or 0 if there is none. Reads the last window of each pCPU.
+[[nodiscard]] Tsc LastTsc(const TraceFile& file);
+
 }  // namespace xenoscope::trace
