@@ -29,6 +29,7 @@ absl::Status ErrorOf(sqlite3* database) {
     case SQLITE_CANTOPEN:
       return NotFoundError("{}: {}; check the path", file, why);
     case SQLITE_NOTADB:
+      return InvalidError("{}: {}, so it is no store of Xenoscope; check the path", file, why);
     case SQLITE_CORRUPT:
       return InvalidError("{}: {}; restore it from a copy, or push to a new file", file, why);
     default:
