@@ -33,8 +33,8 @@ void IntervalTrack::Add(uint32_t code, TrackPart part, uint64_t begin, uint64_t 
 void IntervalTrack::AddParts(const Entry& from, Entry& into) {
   if (from.head == 0) {
     for (size_t i = 0; i < kTrackParts; ++i) into.parts.at(i) += from.parts.at(i);
-  } else if (const uint64_t part = (from.head - 1) & 3U; part < kTrackParts) {
-    into.parts.at(part) += from.end - from.begin;
+  } else if (from.part() != TrackPart::kNone) {
+    into.parts.at(static_cast<size_t>(from.part())) += from.end - from.begin;
   }
 }
 

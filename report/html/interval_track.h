@@ -96,6 +96,8 @@ class IntervalTrack {
     uint64_t head = 0;  // of an interval: its first number; 0: several
     uint64_t count = 0;
     std::array<uint64_t, kTrackParts> parts{};
+    // The part of an interval.
+    [[nodiscard]] TrackPart part() const { return static_cast<TrackPart>((head - 1) & 3U); }
   };
   // Calls visit(entry, end of the entry before) for each entry. O(entries).
   template <typename F>

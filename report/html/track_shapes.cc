@@ -19,8 +19,7 @@ constexpr size_t kPiece = size_t{1} << 16U;
 uint8_t PartsOf(const IntervalTrack::Entry& entry) {
   uint32_t parts = 0;
   if (entry.head != 0) {
-    const uint64_t part = (entry.head - 1) & 3U;
-    if (part < kTrackParts) parts = 1U << part;
+    if (entry.part() != TrackPart::kNone) parts = 1U << static_cast<unsigned>(entry.part());
   } else {
     for (size_t i = 0; i < kTrackParts; ++i) parts |= (entry.parts.at(i) > 0 ? 1U : 0U) << i;
   }
