@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/hash.h"
 #include "trace/events.h"
 
 namespace xenoscope::correlate {
@@ -113,12 +114,16 @@ void RecentTimeline::NoteContents(const trace::Record& record, const VcpuTrack& 
   vcpu.exits.back().context.number = vcpu.contents.number;
 }
 
+size_t RecentTimeline::PlaceOf(const ExitContents& contents) {
+  const uint64_t kind = static_cast<uint64_t>(contents.kind) << 56U;
+  return MultiplyHash(contents.number + kind) >> (64 - kSubreasonBits);
+}
+
 void RecentTimeline::LimitSubreasons(ExitContents& contents) {
   constexpr uint64_t kWithoutFlags = (uint64_t{1} << kShadowFlagsShift) - 1;
   if (contents.kind == ExitKind::kPageFault) contents.number &= kWithoutFlags;
   const std::pair subreason{contents.kind, contents.number};
-  const uint64_t hash = contents.number + 7 * static_cast<uint64_t>(contents.kind);
-  auto& recent = recent_subreasons_[hash % recent_subreasons_.size()];
+  auto& recent = recent_subreasons_[PlaceOf(contents)];
   if (recent == subreason) return;
   if (subreasons_.size() < kMaxSubreasons || subreasons_.contains(subreason)) {
     subreasons_.insert(subreason);

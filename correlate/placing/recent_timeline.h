@@ -239,6 +239,8 @@ class RecentTimeline : private TimelineObserver {
   void NoteExit(const VcpuTrack& track, VcpuHistory& vcpu) const;
   // Notes what the open exit is about, from a record of its handler.
   void NoteContents(const trace::Record& record, const VcpuTrack& track, VcpuHistory& vcpu);
+  // Returns the place of what an exit was about in recent_subreasons_.
+  [[nodiscard]] static size_t PlaceOf(const ExitContents& contents);
   // Puts an exit beyond kMaxSubreasons among the others.
   void LimitSubreasons(ExitContents& contents);
 
@@ -259,8 +261,9 @@ class RecentTimeline : private TimelineObserver {
   std::array<bool, trace::kEventCount> noted_events_{};            // those of NoteRecord
   std::array<bool, trace::kEventCount> handler_events_{};          // those of NoteContents
   absl::flat_hash_set<std::pair<ExitKind, uint64_t>> subreasons_;  // that were met
-  // Those of them that were met last, by a hash: exits are about the same things again and again.
-  std::array<std::pair<ExitKind, uint64_t>, 64> recent_subreasons_{};
+  // Those of them that were met last, by PlaceOf: exits are about the same things again and again.
+  static constexpr unsigned kSubreasonBits = 6;
+  std::array<std::pair<ExitKind, uint64_t>, size_t{1} << kSubreasonBits> recent_subreasons_{};
   std::vector<VcpuHistory> vcpus_;   // by VcpuTrack::index
   std::vector<PcpuHistory> pcpus_;   // by pCPU
   std::vector<uint32_t> unsettled_;  // the vCPUs that have an unsettled exit: indices of vcpus_
