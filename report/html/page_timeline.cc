@@ -52,12 +52,6 @@ TrackPart PartOf(TimelineState state) {
 // Returns how many of the bytes of all intervals those of the schedule may take.
 size_t MostOfSchedule(size_t most_bytes) { return most_bytes / 4 * 3; }
 
-// Returns the number of the key, which is new if the table does not have it.
-template <typename Key>
-uint32_t NumberIn(absl::flat_hash_map<Key, uint32_t>& table, const Key& key) {
-  return table.try_emplace(key, static_cast<uint32_t>(table.size())).first->second;
-}
-
 }  // namespace
 
 template <typename F>
@@ -220,17 +214,21 @@ uint32_t PageTimeline::KindOf(const Segment& segment) {
   const uint32_t reason = is_exit ? segment.reason : 0;
   const uint64_t key = uint64_t{reason} << 8U | static_cast<uint64_t>(segment.kind) << 1U |
                        static_cast<uint64_t>(segment.nested);
-  RecentKind& recent = recent_kinds_[(key ^ key >> 5U) % recent_kinds_.size()];
-  if (recent.key == key) return recent.number;
-  const auto [known, is_new] = segment_kinds_.try_emplace(key, 0);
-  if (is_new) {
+  const uint32_t number = segment_kinds_.Intern(key, key);
+  if (number == segment_codes_.size()) [[unlikely]] {
     std::string name = segment.nested ? "nested guest" : "guest";
     if (is_exit) name = trace::ExitName(report_.vendor, segment.nested, segment.reason);
     if (segment.kind == SegmentKind::kResume) name = "resume";
-    known->second = segment_names_.Intern(name);
+    segment_codes_.push_back(segment_names_.Intern(name));
   }
-  recent = {key, known->second};
-  return known->second;
+  return segment_codes_[number];
+}
+
+uint32_t PageTimeline::KindOf(const RunstateInterval& interval, const Vcpu& vcpu) {
+  const RunKind kind{static_cast<uint32_t>(interval.state), static_cast<uint32_t>(interval.cause),
+                     interval.pcpu.value, WakerOf(vcpu, interval)};
+  return run_kinds_.Intern(
+      kind, kind[0] | kind[1] << 4U | uint64_t{kind[2]} << 8U | uint64_t{kind[3]} << 32U);
 }
 
 void PageTimeline::OnRunstateInterval(const RunstateInterval& interval) {
@@ -251,11 +249,7 @@ void PageTimeline::OnRunstateInterval(const RunstateInterval& interval) {
   } else if (const auto activity = WaitActivityOf(interval.state)) {
     AddToBins(vcpu, *activity, begin, end);
   }
-  const auto kind = [&] {
-    return NumberIn(run_kinds_,
-                    {static_cast<uint32_t>(interval.state), static_cast<uint32_t>(interval.cause),
-                     interval.pcpu.value, WakerOf(vcpu, interval)});
-  };
+  const auto kind = [&] { return KindOf(interval, vcpu); };
   Schedule(vcpu.runstates, kind, PartOf(interval.state), begin, end - begin);
 }
 
@@ -373,7 +367,7 @@ absl::Status PageTimeline::AddIntervals(size_t most_bytes, ordered_json& timelin
       detail_limit_.Fit(most_bytes - std::min(most_bytes, schedule.packed.size()),
                         [&](auto visit) { ForEachDetail(known, visit); }));
   ordered_json kinds = ordered_json::array();
-  for (const auto& [kind, number] : run_kinds_) kinds[number] = kind;
+  for (uint32_t i = 0; i < run_kinds_.size(); ++i) kinds.push_back(run_kinds_[i]);
   timeline["schedule"] = schedule.ToJson();
   timeline["details"] = detail_limit_.packed().ToJson();
   timeline["run_kinds"] = std::move(kinds);

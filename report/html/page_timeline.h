@@ -17,6 +17,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "base/interner.h"
 #include "base/string_interner.h"
 #include "base/tsc.h"
 #include "correlate/pipeline_observer.h"
@@ -80,7 +81,7 @@ class PageTimeline final : public correlate::TraceObserver {
     bool known = false;
     std::vector<VcpuBin> bins;
     IntervalTrack runstates;  // codes: numbers in run_kinds_; parts: running, runnable, blocked
-    IntervalTrack segments;   // codes: numbers in segment_kinds_; parts: guest, Xen
+    IntervalTrack segments;   // codes: numbers in segment_names_; parts: guest, Xen
     Wake wake;                // the last one
     // The bin to which time was added last, and its number; null: there is none. What comes next is
     // mostly of the same one.
@@ -165,8 +166,9 @@ class PageTimeline final : public correlate::TraceObserver {
   void ForEachSchedule(const std::vector<uint32_t>& known, F visit);
   template <typename F>
   void ForEachDetail(const std::vector<uint32_t>& known, F visit);
-  // Returns the number of the segment's kind, which is a text of the page.
+  // Return the code of the segment's kind, which is a text of the page, and that of the interval's.
   uint32_t KindOf(const correlate::Segment& segment);
+  uint32_t KindOf(const correlate::RunstateInterval& interval, const Vcpu& vcpu);
 
   // Packs what takes long to pack, and prepares the intervals. `zero` is that of the page. Errors:
   // Internal when libdeflate fails.
@@ -196,14 +198,10 @@ class PageTimeline final : public correlate::TraceObserver {
   std::map<uint32_t, Pcpu> pcpus_;
   std::vector<Pcpu*> pcpu_index_;  // those of pcpus_ by number; null: not known yet
   // The kinds of intervals: state, cause, pCPU and waker of runstates; exits of segments.
-  absl::flat_hash_map<std::array<uint32_t, 4>, uint32_t> run_kinds_;
-  absl::flat_hash_map<uint64_t, uint32_t> segment_kinds_;
-  // One that was asked for last, by a few bits of its key: segments of few kinds follow each other.
-  struct RecentKind {
-    uint64_t key = ~uint64_t{0};
-    uint32_t number = 0;
-  };
-  std::array<RecentKind, 64> recent_kinds_{};
+  using RunKind = std::array<uint32_t, 4>;
+  Interner<RunKind, 256> run_kinds_;
+  Interner<uint64_t, 64> segment_kinds_;
+  std::vector<uint32_t> segment_codes_;  // the numbers of their names, by that of the kind
   StringInterner segment_names_;
   // Where VM exits are many, they are shown together, but timeslices are not.
   TrackLimit schedule_limit_{kMaxIntervals};
