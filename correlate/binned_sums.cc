@@ -25,17 +25,19 @@ void CombineBins(std::vector<BinAmount>& amounts) {
 }  // namespace
 
 void BinnedSums::Combine() {
-  entries_ = 0;
+  entries_ = keys_ = 0;
   for (std::vector<BinAmount>& amounts : amounts_) {
     CombineBins(amounts);
     entries_ += amounts.size();
+    if (!amounts.empty()) ++keys_;
   }
 }
 
 void BinnedSums::ShrinkAll() {
-  const auto too_many = [this] { return entries_ > max_entries_ && last_ > first_; };
-  if (too_many()) Combine();
-  while (last_ - first_ >= max_bins_ || too_many()) {
+  const auto are_more = [this](size_t most) { return entries_ > most && last_ > first_; };
+  if (are_more(max_entries_)) Combine();
+  const size_t most = are_more(max_entries_) ? std::min(Target(), max_entries_) : max_entries_;
+  while (last_ - first_ >= max_bins_ || are_more(most)) {
     ++shift_;
     first_ >>= 1U;
     last_ >>= 1U;

@@ -2,6 +2,7 @@
 // Memory is bounded, whatever the length of time: when there are too many bins, pairs are merged.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -72,9 +73,16 @@ class BinnedSums {
     if (open.amount != 0) Add(key, {open.at, open.at}, open.amount);
     open = {};
   }
+  // Says which part of the amounts has come, in [0, 1], roughly. As long as few have, bins become
+  // as long as they will need to be, instead of twice as long again and again. Without it, all
+  // have.
+  void SetPartCome(double part) { part_come_ = part; }
   // Makes the entries `max_entries` at most, after the last amount: before, there may be a quarter
   // more. O(n log n).
-  void Finish() { ShrinkAll(); }
+  void Finish() {
+    part_come_ = 1;
+    ShrinkAll();
+  }
 
   // Whether instants are all in the bin that has the instant `at`: `first` is one of them, and the
   // others differ from it in the bits `differences` at most. O(1).
@@ -94,11 +102,19 @@ class BinnedSums {
     if (last_ - first_ >= max_bins_ || entries_ > max_entries_ + max_entries_ / 4) ShrinkAll();
   }
   void ShrinkAll();
+  // The most entries that are left where there are too many: one for each key, and as many more as
+  // have come of those for which there is room.
+  [[nodiscard]] size_t Target() const {
+    constexpr double kLeast = 0.125;
+    const size_t room = max_entries_ - std::min(keys_, max_entries_);
+    return keys_ + static_cast<size_t>(std::max(part_come_, kLeast) * static_cast<double>(room));
+  }
   // Adds up what each key has of one bin.
   void Combine();
 
   size_t max_bins_;
   size_t max_entries_;
+  double part_come_ = 1;
   unsigned shift_ = 10;
   uint64_t first_ = UINT64_MAX;  // the first and the last bin
   uint64_t last_ = 0;
@@ -106,6 +122,7 @@ class BinnedSums {
   // again.
   std::vector<std::vector<BinAmount>> amounts_;
   size_t entries_ = 0;  // in amounts_
+  size_t keys_ = 0;     // that had an amount when they were combined last
 };
 
 }  // namespace xenoscope::correlate

@@ -112,7 +112,8 @@ void ExitCounts::AddMark(const CountedExit& mark) {
   Add(exits, mark.begin, mark.length);
 }
 
-void ExitCounts::Take(std::span<const CountedExit> exits) {
+void ExitCounts::Take(std::span<const CountedExit> exits, double part_come) {
+  for (correlate::BinnedSums* sums : {&counts_, &cycles_, &lengths_}) sums->SetPartCome(part_come);
   for (const CountedExit& each : exits) {
     if (each.cause == ExitCause::kMark) {
       AddMark(each);

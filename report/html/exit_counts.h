@@ -64,8 +64,8 @@ class ExitCounts {
   // The report must outlive this.
   explicit ExitCounts(const ProfileReport& report) : report_(report) {}
 
-  // Counts the exits. O(1) for each.
-  void Take(std::span<const CountedExit> exits);
+  // Counts the exits. O(1) for each. `part_come` is that of BinnedSums::SetPartCome, before them.
+  void Take(std::span<const CountedExit> exits, double part_come = 1);
   // Counts what waits to be counted, after the last one.
   void Finish();
 

@@ -25,6 +25,8 @@ class PageExitList {
   // range shown, before the first exit.
   explicit PageExitList(const ProfileReport& report) : report_(report), counts_(report) {}
 
+  // Says which part of the exits has come, in [0, 1], roughly (BinnedSums::SetPartCome).
+  void SetPartCome(double part) { batch_->part_come = part; }
   // Adds the part `shown` of an exit's time. O(1).
   void AddTime(const correlate::Segment& segment, TscRange shown) {
     Add(segment.vcpu.domain, CauseOf(segment.nested), Counted::kTime, segment.reason, shown);
@@ -60,6 +62,7 @@ class PageExitList {
  private:
   struct Batch {
     size_t count = 0;
+    double part_come = 1;
     std::array<CountedExit, 4096> exits;
   };
 
@@ -92,7 +95,7 @@ class PageExitList {
   ExitCounts counts_;
   // After what it uses: it ends before.
   correlate::BatchThread<Batch, 16, 8> thread_{[this](Batch& batch) {
-    counts_.Take(std::span(batch.exits).first(batch.count));
+    counts_.Take(std::span(batch.exits).first(batch.count), batch.part_come);
     batch.count = 0;
   }};
   Batch* batch_ = &thread_.Current();

@@ -99,6 +99,7 @@ void PageTimeline::NoteProgress(uint64_t offset) {
   const double part = static_cast<double>(Number(offset)) / static_cast<double>(trace_bytes_);
   schedule_limit_.SetPartCome(part);
   detail_limit_.SetPartCome(part);
+  exits_.SetPartCome(part);
 }
 
 void PageTimeline::OnInterrupt(const trace::Record& record) {

@@ -107,5 +107,24 @@ TEST(BinnedSums, OpenBinsMakeTheSameSums) {
   }
 }
 
+TEST(BinnedSums, MakesBinsAsLongAsTheyWillNeedToBe) {
+  const auto width_after = [](double part_come) {
+    BinnedSums sums(256, 1000);
+    sums.SetPartCome(part_come);
+    for (uint64_t bin = 0; bin < 130; ++bin) {
+      for (uint32_t key = 0; key < 10; ++key) sums.Add(key, {Tsc{bin << 10}, Tsc{bin << 10}}, 1);
+    }
+    double total = 0;
+    for (const auto& amounts : sums.ByKey(10)) {
+      for (const BinAmount& each : amounts) total += each.amount;
+    }
+    EXPECT_EQ(total, 1300);
+    return sums.width();
+  };
+  EXPECT_EQ(width_after(1), Cycles{1} << 11);
+  EXPECT_EQ(width_after(0.3), Cycles{1} << 13) << "three times as many come";
+  EXPECT_EQ(width_after(0), Cycles{1} << 14) << "not more than eight times as many are expected";
+}
+
 }  // namespace
 }  // namespace xenoscope::correlate
