@@ -109,14 +109,11 @@ absl::StatusOr<report::DumpResult> Write(const trace::TraceFile& trace, bool exi
 
 // Says why no record is in the range, if the trace is before or behind it.
 absl::Status CheckRange(const trace::TraceFile& trace, const report::DumpOptions& dump) {
-  if (dump.to <= dump.zero) {
-    return InvalidError("--to selects nothing: the trace begins then or later");
-  }
+  if (dump.to <= dump.zero) return ToSelectsNothing("trace");
   if (dump.from <= dump.zero) return absl::OkStatus();
   const Tsc last = trace::LastTsc(trace);
   if (dump.from <= last) return absl::OkStatus();
-  return InvalidError("--from selects nothing: the trace has {:.6f} s",
-                      dump.clock.Seconds(last - dump.zero));
+  return FromSelectsNothing("trace", dump.clock.Seconds(last - dump.zero));
 }
 
 absl::Status DumpTrace(const DumpCommandOptions& options, report::DumpOptions dump) {

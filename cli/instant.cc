@@ -77,6 +77,14 @@ absl::StatusOr<TscRange> RangeOf(const std::optional<Instant>& from,
   return range;
 }
 
+absl::Status ToSelectsNothing(std::string_view what) {
+  return InvalidError("--to selects nothing: the {} begins then or later", what);
+}
+
+absl::Status FromSelectsNothing(std::string_view what, double seconds) {
+  return InvalidError("--from selects nothing: the {} has {:.6f} s", what, seconds);
+}
+
 Instant ParseInstant(const std::string& option, const std::string& text) {
   Instant instant;
   if (text.starts_with('@')) {

@@ -3,7 +3,9 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/tsc.h"
 #include "recording/info.h"
@@ -41,6 +43,11 @@ struct Instant {
 absl::StatusOr<TscRange> RangeOf(const std::optional<Instant>& from,
                                  const std::optional<Instant>& to, const TimeScale& scale,
                                  TscRange all);
+
+// Return the errors of ranges that end before `what` ("trace") begins, and that begin after it has
+// ended, so many seconds after its beginning.
+absl::Status ToSelectsNothing(std::string_view what);
+absl::Status FromSelectsNothing(std::string_view what, double seconds);
 
 // Parses `text`. Throws a usage error that names the option.
 Instant ParseInstant(const std::string& option, const std::string& text);

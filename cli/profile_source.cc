@@ -211,11 +211,8 @@ absl::Status ProfileSource::CheckSampled(TscRange within, TscRange sampled) cons
   const bool all_is_asked_for = within == profile::ProfileRequest().within;
   if (all_is_asked_for || !sampled.Empty()) return absl::OkStatus();
   const std::string_view what = from_trace_ ? "trace" : "recording";
-  if (sampled.end == within.end) {
-    return InvalidError("--to selects nothing: the {} begins then or later", what);
-  }
-  return InvalidError("--from selects nothing: the {} has {:.6f} s", what,
-                      HostClock().Seconds(sampled.end - Origin()));
+  if (sampled.end == within.end) return ToSelectsNothing(what);
+  return FromSelectsNothing(what, HostClock().Seconds(sampled.end - Origin()));
 }
 
 absl::StatusOr<profile::Profiler> ProfileSource::MakeProfiler(
