@@ -36,7 +36,7 @@ void BinnedSums::Combine() {
 void BinnedSums::ShrinkAll() {
   const auto are_more = [this](size_t most) { return entries_ > most && last_ > first_; };
   if (are_more(max_entries_)) Combine();
-  const size_t most = are_more(max_entries_) ? std::min(Target(), max_entries_) : max_entries_;
+  const size_t most = are_more(max_entries_) ? Target() : max_entries_;
   while (last_ - first_ >= max_bins_ || are_more(most)) {
     ++shift_;
     first_ >>= 1U;

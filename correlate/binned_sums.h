@@ -106,8 +106,9 @@ class BinnedSums {
   // have come of those for which there is room.
   [[nodiscard]] size_t Target() const {
     constexpr double kLeast = 0.125;
-    const size_t room = max_entries_ - std::min(keys_, max_entries_);
-    return keys_ + static_cast<size_t>(std::max(part_come_, kLeast) * static_cast<double>(room));
+    const size_t least = std::min(keys_, max_entries_);
+    const auto room = static_cast<double>(max_entries_ - least);
+    return least + static_cast<size_t>(std::max(part_come_, kLeast) * room);
   }
   // Adds up what each key has of one bin.
   void Combine();

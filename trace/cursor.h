@@ -412,7 +412,7 @@ template <typename IsKnown>
   }
   const uint32_t shape = word >> 28;
   const std::byte* const payload = at + 4 + (shape & 8);
-  const auto has_tsc = static_cast<uint64_t>(int64_t{static_cast<int32_t>(word)} >> 31);
+  const uint64_t has_tsc = uint64_t{0} - (shape >> 3);
   const uint64_t jump = (LoadUnchecked<uint64_t>(at + 4) + tsc_offset - last) & has_tsc;
   if (jump >= kSuspiciousTscJump || last + jump > through.value) [[unlikely]] {
     return false;

@@ -88,7 +88,7 @@ class Search {
     while (complete_ && lanes_[0].ahead && lanes_[1].ahead) {
       const size_t stopped = Cursor::SkimBoth(
           {&*lanes_[0].ahead, &*lanes_[1].ahead}, through_,
-          [this](size_t lane, uint32_t vcpu) { return lanes_[lane].recent.Has(vcpu); });
+          [this](size_t lane, uint32_t word) { return lanes_[lane].recent.Has(word); });
       Advance(lanes_[stopped]);
     }
     for (Lane& lane : lanes_) {
@@ -110,7 +110,7 @@ class Search {
   void Advance(Lane& lane) {
     if (!TakeOne(lane)) BeginNext(lane);
   }
-  // Begins with the next cursor that has several items up to the time.
+  // Begins with the next cursor that has more than one item up to the time, behind the first one.
   void BeginNext(Lane& lane) {
     while (complete_ && next_ < cursors_.size()) {
       lane.begin = cursors_[next_++];

@@ -1,4 +1,4 @@
-// Which vCPUs a stretch of a trace names, found without taking its items: far faster than that.
+// Which vCPUs a stretch of a trace names, found before a pass takes its items.
 #pragma once
 
 #include <cstdint>
