@@ -1,9 +1,7 @@
 #include "correlate/cross_checks.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <limits>
 #include <map>
 
 namespace xenoscope::correlate {
@@ -37,13 +35,6 @@ bool PlacingCheck::IsAliased() const {
   return beyond > kMinDistance && static_cast<double>(exact) * beyond * beyond > kMinTestStatistic;
 }
 
-size_t CrossChecks::BinOf(Cycles age) {
-  const int octave = static_cast<int>(std::bit_width(age)) - 1;
-  if (octave < kFirstOctave) return 0;
-  if (octave >= kFirstOctave + kOctaves) return kBins - 1;
-  return 1 + static_cast<size_t>(octave - kFirstOctave) * 4 + (age >> (octave - 2) & 3);
-}
-
 Cycles CrossChecks::BinBegin(size_t bin) {
   if (bin == 0) return 0;
   const size_t octave = (bin - 1) / 4 + kFirstOctave;
@@ -67,25 +58,6 @@ void CrossChecks::AddTimeslice(uint32_t index, VcpuRef vcpu, Cycles length) {
   const auto cycles = static_cast<double>(length);
   entry.timeslices += cycles;
   entry.timeslice_squares += cycles * cycles;
-}
-
-void CrossChecks::AddAges(uint32_t index, VcpuRef vcpu, Cycles from, Cycles to) {
-  if (from >= to) return;
-  Ages& ages = AgesOf(index, vcpu);
-  const size_t first = BinOf(from);
-  const size_t last = BinOf(to - 1);
-  Vcpu& entry = vcpus_[index];
-  entry.recent_begin = BinBegin(last);
-  entry.recent_end = last < kBins - 1 ? BinBegin(last + 1) : std::numeric_limits<Cycles>::max();
-  entry.recent_time = &ages.time[last];
-  if (first == last) {
-    ages.time[first] += to - from;
-    return;
-  }
-  ages.time[first] += BinBegin(first + 1) - from;
-  ages.time[last] += to - BinBegin(last);
-  ++ages.whole[first + 1];
-  --ages.whole[last];
 }
 
 void CrossChecks::AddExact(uint32_t index, VcpuRef vcpu, Cycles age) {
@@ -115,11 +87,16 @@ void CrossChecks::AddImpossible(uint32_t index, VcpuRef vcpu) {
 
 std::array<double, CrossChecks::kBins> CrossChecks::TimeOf(const Ages& ages) {
   std::array<double, kBins> times{};
-  uint64_t whole = 0;  // ranges that hold all of the bin
+  Bounds below;
+  Cycles before = 0;  // the time below the bin
   for (size_t bin = 0; bin < kBins; ++bin) {
-    whole += ages.whole[bin];
-    const Cycles length = bin + 1 < kBins ? BinBegin(bin + 1) - BinBegin(bin) : 0;
-    times[bin] = static_cast<double>(ages.time[bin] + whole * length);
+    below.count += ages.bounds[bin].count;
+    below.ages += ages.bounds[bin].ages;
+    // Below the end of the last bin as many ranges end as begin.
+    const Cycles end = bin + 1 < kBins ? BinBegin(bin + 1) : 0;
+    const Cycles time = below.count * end - below.ages;
+    times[bin] = static_cast<double>(time - before);
+    before = time;
   }
   return times;
 }
@@ -157,8 +134,8 @@ std::vector<PlacingCheck> CrossChecks::Conclude() const {
     sums.timeslice_squares += vcpu.timeslice_squares;
     if (vcpu.ages == nullptr) continue;
     for (size_t bin = 0; bin < kBins; ++bin) {
-      ages.time[bin] += vcpu.ages->time[bin];
-      ages.whole[bin] += vcpu.ages->whole[bin];
+      ages.bounds[bin].count += vcpu.ages->bounds[bin].count;
+      ages.bounds[bin].ages += vcpu.ages->bounds[bin].ages;
       ages.samples[bin] += vcpu.ages->samples[bin];
     }
   }

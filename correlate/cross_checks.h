@@ -6,7 +6,9 @@
 // then. Memory: a few hundred bytes a vCPU.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -51,14 +53,17 @@ class CrossChecks {
   void AddTime(uint32_t index, VcpuRef vcpu, TscRange range, Tsc timeslice) {
     const Cycles from = range.begin - timeslice;
     const Cycles to = range.end - timeslice;
-    if (index < vcpus_.size()) [[likely]] {
-      Vcpu& entry = vcpus_[index];
-      if (entry.recent_begin <= from && from <= to && to <= entry.recent_end) {
-        *entry.recent_time += to - from;
-        return;
-      }
+    if (from >= to) return;  // clocks of pCPUs differ
+    if (index >= vcpus_.size() || vcpus_[index].ages == nullptr) [[unlikely]] {
+      AgesOf(index, vcpu);
     }
-    AddAges(index, vcpu, from, to);
+    Ages& ages = *vcpus_[index].ages;
+    Bounds& begins = ages.bounds[BinOf(from)];
+    ++begins.count;
+    begins.ages += from;
+    Bounds& ends = ages.bounds[BinOf(to)];
+    --ends.count;
+    ends.ages -= to;
   }
   void AddExact(uint32_t index, VcpuRef vcpu, Cycles age);
   void AddBracketed(uint32_t index, VcpuRef vcpu, Cycles bracket);
@@ -80,11 +85,15 @@ class CrossChecks {
   static constexpr int kFirstOctave = 8;
   static constexpr int kOctaves = 28;
   static constexpr size_t kBins = kOctaves * 4 + 2;
+  // Bounds of ranges in a bin: begins count 1, and ends -1, mod 2^64. A range has as many cycles
+  // below an age as the age is behind its begin, less those that it is behind its end: no branch
+  // depends on how many bins a range is in.
+  struct Bounds {
+    uint64_t count = 0;
+    uint64_t ages = 0;  // the sum of their ages, with their signs
+  };
   struct Ages {
-    // The time of ranges in the bins where they begin and where they end.
-    std::array<Cycles, kBins> time{};
-    // How many more ranges, mod 2^64, hold all of a bin than hold all of the one before.
-    std::array<uint64_t, kBins> whole{};
+    std::array<Bounds, kBins> bounds{};
     std::array<uint64_t, kBins> samples{};
   };
   struct Vcpu {
@@ -100,21 +109,22 @@ class CrossChecks {
     Cycles held = 0;
     double timeslice_squares = 0;  // sum of the squares of these lengths
     std::unique_ptr<Ages> ages;
-    // The ages of the bin to which time was added last, and its time in `ages`: parts of a
-    // timeslice follow each other. No age is in the range before.
-    Cycles recent_begin = 1;
-    Cycles recent_end = 0;
-    Cycles* recent_time = nullptr;
   };
 
-  [[nodiscard]] static size_t BinOf(Cycles age);
+  [[nodiscard]] static size_t BinOf(Cycles age) {
+    // The last age of the first bin, and the first one of the last bin.
+    constexpr Cycles kFirst = (Cycles{1} << kFirstOctave) - 1;
+    constexpr Cycles kLast = Cycles{1} << (kFirstOctave + kOctaves);
+    const Cycles within = std::clamp(age, kFirst, kLast);
+    const auto octave = static_cast<unsigned>(std::bit_width(within)) - 1;
+    // The two bits behind the first one are the quarter of the octave.
+    return size_t{octave} * 4 + (within >> (octave - 2)) - (kFirstOctave * 4 + 3);
+  }
   static Cycles BinBegin(size_t bin);
   // Returns the time of each bin. O(bins).
   static std::array<double, kBins> TimeOf(const Ages& ages);
   static void Compare(const Ages& ages, PlacingCheck& check);
   Vcpu& VcpuAt(uint32_t index, VcpuRef vcpu);
-  // Adds the time from one age of a timeslice to another.
-  void AddAges(uint32_t index, VcpuRef vcpu, Cycles from, Cycles to);
   Ages& AgesOf(uint32_t index, VcpuRef vcpu);
 
   std::vector<Vcpu> vcpus_;

@@ -33,10 +33,10 @@ class HistoryQueue {
   void DropWhile(IsOld is_old) {
     DropTo(static_cast<size_t>(std::partition_point(begin(), end(), is_old) - places_.get()));
   }
-  // Forgets all but the last `count` entries, where there are twice as many. O(1) amortised for
-  // each that was added.
+  // Forgets all but the last `count` entries, where there are four times as many. O(1) amortised
+  // for each that was added.
   void KeepLast(size_t count) {
-    if (size() >= 2 * count) DropTo(end_ - count);
+    if (size() >= 4 * count) DropTo(end_ - count);
   }
 
   [[nodiscard]] Iterator begin() const { return places_.get() + first_; }

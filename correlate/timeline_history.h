@@ -35,8 +35,8 @@ class TimelineHistory {
   void SetSubreason(Tsc begin, ExitKind kind, uint64_t number);
   // Forgets intervals that end at or before `t`. O(log intervals), and O(1) for each.
   void DropBefore(Tsc t);
-  // Forgets all but the last `count` intervals, where there are twice as many. O(1) amortised for
-  // each that was added.
+  // Forgets all but the last `count` intervals, where there are four times as many. O(1) amortised
+  // for each that was added.
   void KeepLast(size_t count) { intervals_.KeepLast(count); }
   // Calls visit(interval, part) for each interval of which a part is in `range`.
   // O(log intervals + visited intervals).

@@ -37,8 +37,8 @@ class PcpuHistory {
   void DropBefore(Tsc t) {
     runs_.DropWhile([t](const PcpuRun& run) { return run.range.end <= t; });
   }
-  // Forgets all but the last `count` runs, where there are twice as many. O(1) amortised for each
-  // that was added.
+  // Forgets all but the last `count` runs, where there are four times as many. O(1) amortised for
+  // each that was added.
   void KeepLast(size_t count) { runs_.KeepLast(count); }
   // Returns the run that holds the instant, or null. O(log runs).
   [[nodiscard]] const PcpuRun* At(Tsc t) const {

@@ -198,33 +198,32 @@ const VcpuTrack* RecentTimeline::Find(VcpuRef vcpu) {
   return found == tracks_.end() ? nullptr : found->second;
 }
 
-inline void RecentTimeline::SetContext(const VcpuHistory& vcpu, SegmentKind kind, bool nested,
-                                       uint32_t reason, uint64_t exit, Context& context) const {
-  const Context plain = ContextOf(kind, nested, reason);
-  context.kind = plain.kind;
-  context.nested = plain.nested;
-  context.reason = plain.reason;
-  if (context.kind == ContextKind::kExit && vcpu.contents.exit == exit) {
+[[gnu::always_inline]] inline Context RecentTimeline::ContextIn(const VcpuHistory& vcpu,
+                                                                SegmentKind kind, bool nested,
+                                                                uint32_t reason,
+                                                                uint64_t exit) const {
+  Context context = ContextOf(kind, nested, reason);
+  if (kind == SegmentKind::kExit && vcpu.contents.exit == exit) {
     context.exit_kind = vcpu.contents.kind;
     context.number = vcpu.contents.number;
   }
   if (options_.by_wakeup) context.wakeup = vcpu.wakeup.now();
+  return context;
 }
 
-[[gnu::always_inline]] inline void RecentTimeline::AddTime(VcpuHistory& vcpu,
-                                                           const TimelineInterval& interval,
-                                                           Cycles sampled, bool is_first,
-                                                           bool unsettled) {
-  if (unsettled) [[unlikely]] {
-    vcpu.unsettled.parts.push_back(
-        {interval.range, interval.context, interval.vcpu, interval.pcpu, sampled});
+[[gnu::always_inline]] inline void RecentTimeline::AddTime(const Segment& segment,
+                                                           const SegmentPlace& place, TscRange part,
+                                                           const Context& context) {
+  const Cycles sampled =
+      part == segment.range ? place.sampled : part.Intersect(options_.sampled).Length();
+  if (place.unsettled) [[unlikely]] {
+    place.vcpu.unsettled.parts.push_back({part, context, segment.vcpu, segment.pcpu, sampled});
   }
-  if (sampled > 0 && !IsIdle(interval.vcpu)) {
-    const bool is_guest = interval.context.kind == ContextKind::kGuest;
-    const ContextTime time{sampled, is_guest && is_first ? uint64_t{1} : 0};
-    if (!unsettled) vcpu.traced.Add(interval.vcpu, interval.context, time, observer_);
-    if (WeighsPlaces()) vcpu.transitions.AddTime(interval.context.kind, time);
-  }
+  if (sampled == 0 || IsIdle(segment.vcpu)) return;
+  const bool is_stay = context.kind == ContextKind::kGuest && part.begin == place.begin;
+  const ContextTime time{sampled, is_stay ? uint64_t{1} : 0};
+  if (!place.unsettled) place.vcpu.traced.Add(segment.vcpu, context, time, observer_);
+  if (WeighsPlaces()) place.vcpu.transitions.AddTime(context.kind, time);
 }
 
 const TimelineInterval* RecentTimeline::IntervalOn(PcpuId pcpu, Tsc at) const {
@@ -236,20 +235,20 @@ const TimelineInterval* RecentTimeline::IntervalOn(PcpuId pcpu, Tsc at) const {
 void RecentTimeline::AddSwitch(const ContextSwitch& context_switch) {
   const auto& [range, pcpu, from, to] = context_switch;
   VcpuHistory& starting = VcpuAt(to->index);
-  TimelineInterval& interval = NewInterval(starting, to->index, to->ref, pcpu, range);
-  interval.context.kind = ContextKind::kSwitch;
+  Context context{ContextKind::kSwitch};
+  if (options_.by_waiting) context.waiting = run_queues_.Now(pcpu);
+  if (options_.by_wakeup) context.wakeup = starting.wakeup.now();
+  context.thread = threads_.Now(to->ref);
+  TimelineInterval& interval = NewInterval(starting, to->index, to->ref, pcpu, range, context);
   interval.timeslice_id = to->timeslice_id;
   interval.timeslice_begin = range.begin;
   starting.switched = range;
   starting.by_context[static_cast<size_t>(ContextKind::kSwitch)] += range.Length();
-  if (options_.by_waiting) interval.context.waiting = run_queues_.Now(pcpu);
-  if (options_.by_wakeup) interval.context.wakeup = starting.wakeup.now();
-  interval.context.thread = threads_.Now(to->ref);
   const Cycles sampled = range.Intersect(options_.sampled).Length();
   if (unsampled_switches_.IsSampled(from->ref.domain)) {
-    starting.traced.Add(to->ref, interval.context, {sampled}, observer_);
+    starting.traced.Add(to->ref, context, {sampled}, observer_);
   } else {
-    unsampled_switches_.Add(from->ref.domain, to->ref, interval.context, sampled);
+    unsampled_switches_.Add(from->ref.domain, to->ref, context, sampled);
   }
   VcpuHistory& stopping = VcpuAt(from->index);
   if (stopping.intervals.end() > range.begin) return;  // clocks of pCPUs differ
@@ -280,17 +279,15 @@ void RecentTimeline::OnMark(const Mark& mark) {
 [[gnu::always_inline]] inline void RecentTimeline::AddPart(const Segment& segment,
                                                            const SegmentPlace& place, TscRange part,
                                                            uint32_t waiting, uint32_t thread) {
+  Context context =
+      ContextIn(place.vcpu, segment.kind, segment.nested, segment.reason, segment.exit);
+  context.waiting = waiting;
+  context.thread = thread;
   TimelineInterval& interval =
-      NewInterval(place.vcpu, segment.vcpu_index, segment.vcpu, segment.pcpu, part);
-  SetContext(place.vcpu, segment.kind, segment.nested, segment.reason, segment.exit,
-             interval.context);
-  interval.context.waiting = waiting;
-  interval.context.thread = thread;
+      NewInterval(place.vcpu, segment.vcpu_index, segment.vcpu, segment.pcpu, part, context);
   interval.timeslice_id = segment.timeslice_id;
   interval.timeslice_begin = segment.timeslice_begin;
-  const Cycles in_part =
-      part == segment.range ? place.sampled : part.Intersect(options_.sampled).Length();
-  AddTime(place.vcpu, interval, in_part, part.begin == place.begin, place.unsettled);
+  AddTime(segment, place, part, context);
 }
 
 void RecentTimeline::OnSegment(const Segment& segment) {
@@ -391,8 +388,8 @@ std::optional<TimelineInterval> RecentTimeline::OpenInterval(const VcpuTrack& tr
   const bool nested = track.segment == SegmentKind::kGuest ? track.guest_nested : track.exit_nested;
   open.context = ContextOf(track.segment, nested, track.exit_reason);
   if (track.index < vcpus_.size()) {
-    SetContext(vcpus_[track.index], track.segment, nested, track.exit_reason, track.exit,
-               open.context);
+    open.context =
+        ContextIn(vcpus_[track.index], track.segment, nested, track.exit_reason, track.exit);
   }
   return open;
 }

@@ -169,10 +169,10 @@ class RecentTimeline : private TimelineObserver {
     return pcpus_[pcpu.value];
   }
   [[gnu::noinline]] void MakePcpu(PcpuId pcpu) { pcpus_.resize(size_t{pcpu.value} + 1); }
-  // Sets the context of what a vCPU does, with what the options ask to say of an exit, but not
+  // Returns the context of what a vCPU does, with what the options ask to say of an exit, but not
   // which vCPUs wait, nor the thread.
-  void SetContext(const VcpuHistory& vcpu, SegmentKind kind, bool nested, uint32_t reason,
-                  uint64_t exit, Context& context) const;
+  [[nodiscard]] Context ContextIn(const VcpuHistory& vcpu, SegmentKind kind, bool nested,
+                                  uint32_t reason, uint64_t exit) const;
   // Calls visit(part, waiting, thread) for the parts of a range in which a vCPU runs that differ in
   // which vCPUs wait, or in the thread, where the options ask for these.
   template <typename Visitor>
@@ -182,9 +182,10 @@ class RecentTimeline : private TimelineObserver {
   // (PlacingOptions::of_trace).
   static constexpr size_t kKept = 8;
   // Returns a new interval of the vCPU, which has the index `index`, for samples that can have been
-  // in it. The caller fills the rest.
+  // in it. The caller says of which timeslice it is.
   [[gnu::always_inline]] TimelineInterval& NewInterval(VcpuHistory& vcpu, uint32_t index,
-                                                       VcpuRef ref, PcpuId pcpu, TscRange range) {
+                                                       VcpuRef ref, PcpuId pcpu, TscRange range,
+                                                       const Context& context) {
     if (options_.of_trace) vcpu.intervals.KeepLast(kKept);
     // Samples of the trace are looked up by pCPU only where it was idle.
     if (!options_.of_trace || IsIdle(ref)) {
@@ -194,7 +195,7 @@ class RecentTimeline : private TimelineObserver {
     }
     TimelineInterval& interval = vcpu.intervals.Append();
     interval.range = range;
-    interval.context = {};
+    interval.context = context;
     interval.vcpu = ref;
     interval.pcpu = pcpu;
     return interval;
@@ -209,10 +210,9 @@ class RecentTimeline : private TimelineObserver {
   // Adds the interval of a part of the segment, with its time.
   void AddPart(const Segment& segment, const SegmentPlace& place, TscRange part, uint32_t waiting,
                uint32_t thread);
-  // Adds the interval's time, of which `sampled` cycles are sampled. `is_first`: the interval
-  // begins where its segment does. `unsettled`: as IsUnsettled.
-  void AddTime(VcpuHistory& vcpu, const TimelineInterval& interval, Cycles sampled, bool is_first,
-               bool unsettled);
+  // Adds the part's time.
+  void AddTime(const Segment& segment, const SegmentPlace& place, TscRange part,
+               const Context& context);
   // Whether samples may be spread over several places by weights: those of the trace itself are at
   // known instants.
   [[nodiscard]] bool WeighsPlaces() const { return !options_.of_trace; }

@@ -32,15 +32,15 @@ TEST(HistoryQueue, KeepsWhatIsNotOld) {
 
 TEST(HistoryQueue, KeepsTheLast) {
   HistoryQueue<int> queue;
-  for (int i = 0; i < 7; ++i) queue.Add(i);
+  for (int i = 0; i < 15; ++i) queue.Add(i);
   queue.KeepLast(4);
-  EXPECT_EQ(queue.size(), 7);
-  queue.Add(7);
+  EXPECT_EQ(queue.size(), 15);
+  queue.Add(15);
   queue.KeepLast(4);
-  EXPECT_THAT(All(queue), ElementsAre(4, 5, 6, 7));
-  EXPECT_EQ(*queue.From(5), 5);
-  queue.KeepLast(2);
-  EXPECT_THAT(All(queue), ElementsAre(6, 7));
+  EXPECT_THAT(All(queue), ElementsAre(12, 13, 14, 15));
+  EXPECT_EQ(*queue.From(13), 13);
+  queue.KeepLast(1);
+  EXPECT_THAT(All(queue), ElementsAre(15));
 }
 
 // Entries keep their numbers, however many are forgotten, and wherever the queue is moved.
