@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <concepts>
+#include <functional>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -36,6 +39,19 @@ std::vector<IntervalTrack*> TracksOf(TrackLimit::ForEachTrack all) {
   std::vector<IntervalTrack*> tracks;
   all([&tracks](IntervalTrack& track) { tracks.push_back(&track); });
   return tracks;
+}
+
+// Returns the first of the limits that is enough, which is near `guess`; the last one where none
+// is. Those behind one that is enough are enough, too.
+template <std::predicate<uint64_t> IsEnough>
+uint64_t FirstEnough(const std::vector<uint64_t>& limits,
+                     std::vector<uint64_t>::const_iterator guess, const IsEnough& is_enough) {
+  if (guess != limits.end() && is_enough(*guess)) {
+    while (guess != limits.begin() && is_enough(*std::prev(guess))) --guess;
+    return *guess;
+  }
+  while (guess != limits.end() && !is_enough(*guess)) ++guess;
+  return guess == limits.end() ? limits.back() : *guess;
 }
 
 }  // namespace
@@ -119,22 +135,14 @@ absl::Status TrackLimit::Fit(size_t most_bytes, ForEachTrack all) {
   }
 }
 
-std::vector<uint64_t> TrackLimit::Limits(size_t most, uint64_t parts, ForEachTrack all) const {
-  IntervalTrack::Lengths lengths{};
-  all([&lengths](const IntervalTrack& track) { track.CountLengths(lengths); });
-  // No more entries than these become fewer, whatever is beside them.
-  const auto may_be_enough = [&](uint64_t below) {
-    const auto end = lengths.begin() + std::bit_width(below) + 1;
-    return entries_ <= most + std::accumulate(lengths.begin(), end, size_t{0});
-  };
+std::vector<uint64_t> TrackLimit::Limits(uint64_t parts) const {
   std::vector<uint64_t> limits;
   // From a fraction of a microsecond on.
   uint64_t below = std::max<uint64_t>(together_.below, 512);
-  while (below < kLongest) {
+  do {
     below = std::min(kLongest, below + below / parts);
-    if (!limits.empty() || may_be_enough(below)) limits.push_back(below);
-  }
-  if (limits.empty()) limits.push_back(kLongest);
+    limits.push_back(below);
+  } while (below < kLongest);
   return limits;
 }
 
@@ -153,7 +161,15 @@ void TrackLimit::Coarsen(ForEachTrack all) {
 }
 
 void TrackLimit::ThinTo(size_t most, ForEachTrack all) {
-  for (const uint64_t below : Limits(most, kCoarseParts, all)) {
+  IntervalTrack::Lengths lengths{};
+  all([&lengths](const IntervalTrack& track) { track.CountLengths(lengths); });
+  // No more entries than these become fewer, whatever is beside them.
+  const auto may_be_enough = [&, entries = entries_](uint64_t below) {
+    const auto end = lengths.begin() + std::bit_width(below) + 1;
+    return below == kLongest || entries <= most + std::accumulate(lengths.begin(), end, size_t{0});
+  };
+  for (const uint64_t below : Limits(kCoarseParts)) {
+    if (!may_be_enough(below)) continue;
     together_.below = below;
     Thin(all);
     if (entries_ <= most) return;
@@ -161,29 +177,19 @@ void TrackLimit::ThinTo(size_t most, ForEachTrack all) {
 }
 
 void TrackLimit::ThinToBytes(double most, ForEachTrack all) {
-  // An entry for several takes more bytes than one of them.
-  const double part = most / static_cast<double>(columns_.size());
-  const auto most_entries = static_cast<size_t>(part * static_cast<double>(entries_));
-  const std::vector<uint64_t> limits = Limits(most_entries, kFineParts, all);
+  const std::vector<uint64_t> limits = Limits(kFineParts);
   if (!shapes_) shapes_.emplace(TracksOf(all));
+  const auto bytes = static_cast<double>(columns_.size());
   // The estimate is as wrong now as it will be.
-  const double correction =
-      static_cast<double>(columns_.size()) / shapes_->BytesIfThinned(together_.below);
-  const auto is_enough = [&](size_t i) {
-    return correction * shapes_->BytesIfThinned(limits[i]) <= most;
+  const auto is_enough = [&](const auto& estimate) {
+    const double at_most = most / bytes * estimate(together_.below);
+    return [estimate, at_most](uint64_t below) { return estimate(below) <= at_most; };
   };
-  // The first one that is enough is in [least, end).
-  size_t least = 0;
-  size_t end = 1;
-  while (end < limits.size() && !is_enough(end - 1)) {
-    least = end;
-    end = std::min(2 * end, limits.size());
-  }
-  while (end - least > 1) {
-    const size_t middle = least + (end - least) / 2;
-    (is_enough(middle - 1) ? end : least) = middle;
-  }
-  together_.below = limits[least];
+  const auto by_sample =
+      is_enough([this](uint64_t below) { return shapes_->SampledBytesIfThinned(below); });
+  const auto by_all = is_enough([this](uint64_t below) { return shapes_->BytesIfThinned(below); });
+  const auto guess = std::partition_point(limits.begin(), limits.end(), std::not_fn(by_sample));
+  together_.below = FirstEnough(limits, guess, by_all);
   Thin(all);
 }
 

@@ -88,11 +88,12 @@ class TrackLimit {
   // O(entries) for each limit of length that could be enough.
   void ThinTo(size_t most, ForEachTrack all);
   // The same, in the coarser unit, until there are at most so many bytes of columns, as far as an
-  // estimate says it. O(entries log(limits of length)).
+  // estimate says it: most limits are tried with a sample of the entries. O(entries log(limits of
+  // length)).
   void ThinToBytes(double most, ForEachTrack all);
-  // Returns the limits of length that follow that of together_, each longer by one part of so many,
-  // from the first one on with which at most `most` entries could be left. Not empty. O(entries).
-  [[nodiscard]] std::vector<uint64_t> Limits(size_t most, uint64_t parts, ForEachTrack all) const;
+  // Returns the limits of length that follow that of together_, each longer by one part of so many.
+  // Not empty.
+  [[nodiscard]] std::vector<uint64_t> Limits(uint64_t parts) const;
   // Thins all tracks as together_ says. O(entries).
   void Thin(ForEachTrack all);
   // Makes the unit of times coarser. O(entries).

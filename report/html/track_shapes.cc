@@ -13,7 +13,10 @@ constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
 
 // The entries of a piece. What is shown together ends with it, which is not so in the track: so few
 // entries more change no estimate.
-constexpr size_t kPiece = size_t{1} << 16U;
+constexpr size_t kPiece = size_t{1} << 13U;
+
+// One entry of so many is in a sample: the first ones of each piece.
+constexpr size_t kSampled = 8;
 
 // Returns a bit for each part that the entry has time of.
 uint8_t PartsOf(const IntervalTrack::Entry& entry) {
@@ -60,14 +63,28 @@ TrackShapes::TrackShapes(std::span<IntervalTrack* const> tracks) : tracks_(track
   }
 }
 
-double TrackShapes::BytesIfThinned(uint64_t below) const {
-  std::vector<double> bytes(pieces_.size());
-  ForEachInParallel(pieces_.size(), 1,
-                    [&](size_t i) { bytes[i] = BytesIfThinned(pieces_[i], below); });
+double TrackShapes::BytesIfThinned(uint64_t below) const { return Bytes(pieces_, below); }
+
+double TrackShapes::SampledBytesIfThinned(uint64_t below) const {
+  std::vector<Piece> sample = pieces_;
+  size_t entries = 0;
+  size_t sampled = 0;
+  for (Piece& piece : sample) {
+    entries += piece.entries.size();
+    piece.entries = piece.entries.first((piece.entries.size() + kSampled - 1) / kSampled);
+    sampled += piece.entries.size();
+  }
+  if (sampled == 0) return 0;
+  return Bytes(sample, below) * static_cast<double>(entries) / static_cast<double>(sampled);
+}
+
+double TrackShapes::Bytes(std::span<const Piece> pieces, uint64_t below) {
+  std::vector<double> bytes(pieces.size());
+  ForEachInParallel(pieces.size(), 1, [&](size_t i) { bytes[i] = PieceBytes(pieces[i], below); });
   return std::accumulate(bytes.begin(), bytes.end(), 0.0);
 }
 
-double TrackShapes::BytesIfThinned(const Piece& piece, uint64_t below) {
+double TrackShapes::PieceBytes(const Piece& piece, uint64_t below) {
   const unsigned shift = piece.track->shift;
   const uint64_t limit = (below + (uint64_t{1} << shift) - 1) >> shift;  // in units
   const uint64_t longest = ShortIntervals{.below = below}.Longest() >> shift;

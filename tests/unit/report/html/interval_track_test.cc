@@ -250,5 +250,25 @@ TEST(TrackShapes, EstimateBytesBeforeTrackIsThinned) {
   }
 }
 
+// A sample says nearly what all entries do, however different parts of the track are.
+TEST(TrackShapes, EstimateBytesBySample) {
+  std::mt19937_64 random(7);  // NOLINT(cert-msc51-cpp): the same intervals each time
+  IntervalTrack track;
+  uint64_t at = 0;
+  for (uint64_t i = 0; i < 200'000; ++i) {
+    at += random() % 100;
+    const uint64_t length = random() % (i / 30'000 % 2 == 0 ? 400 : 2000);
+    track.Add(1, TrackPart::kFirst, at, length, {});
+    at += length;
+  }
+  IntervalTrack* const one = &track;
+  const TrackShapes shapes({&one, 1});
+  for (const uint64_t below : {uint64_t{0}, uint64_t{200}, uint64_t{700}, uint64_t{3000}}) {
+    const double all = shapes.BytesIfThinned(below);
+    EXPECT_NE(shapes.SampledBytesIfThinned(below), all);
+    EXPECT_NEAR(shapes.SampledBytesIfThinned(below), all, all / 15) << below;
+  }
+}
+
 }  // namespace
 }  // namespace xenoscope::report
