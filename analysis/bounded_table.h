@@ -5,6 +5,7 @@
 // that has. Later keys are counted under the key of a remainder.
 #pragma once
 
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -88,6 +89,7 @@ class BoundedTable {
                Remainder&& remainder) {
     std::swap(slots_, earlier.slots_);
     std::swap(mask_, earlier.mask_);
+    std::swap(shift_, earlier.shift_);
     std::swap(entries_, earlier.entries_);
     for (Entry& entry : earlier.entries_) {
       const TableKey rest = remainder(std::as_const(entry.key));
@@ -106,9 +108,9 @@ class BoundedTable {
     Value* value = nullptr;  // an element of entries_; null: the slot is free
   };
 
+  // The first bits of the hash: on no others do all bits of the key have an influence.
   [[nodiscard]] size_t Place(const TableKey& key) const {
-    const uint64_t mixed = MultiplyHash(key.number ^ (uint64_t{key.tag} << 40));
-    return static_cast<size_t>(mixed >> 32) & mask_;
+    return MultiplyHash(key.number ^ (uint64_t{key.tag} << 40)) >> shift_;
   }
   // Returns the index of the key's slot, or of the free slot where it belongs.
   [[nodiscard]] size_t Probe(const TableKey& key) const {
@@ -126,6 +128,7 @@ class BoundedTable {
     std::vector<Slot> old(slots_.empty() ? kFirstSlots : slots_.size() * 2);
     std::swap(old, slots_);
     mask_ = slots_.size() - 1;
+    shift_ = static_cast<unsigned>(std::countl_zero(uint64_t{mask_}));
     for (const Slot& slot : old) {
       if (slot.value == nullptr) continue;
       slots_[Probe(slot.key)] = slot;
@@ -135,6 +138,7 @@ class BoundedTable {
   static constexpr size_t kFirstSlots = 32;  // a power of two
   std::vector<Slot> slots_;                  // at most half full
   size_t mask_ = 0;                          // number of slots minus one
+  unsigned shift_ = 0;                       // 64 minus the binary logarithm of their number
   std::deque<Entry> entries_;
 };
 
