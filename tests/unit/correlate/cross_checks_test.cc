@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <random>
 
@@ -39,6 +40,27 @@ TEST(CrossChecks, RandomInstantsAreNotAliased) {
   EXPECT_EQ(check.exact, 5000U);
   EXPECT_LT(check.distance, 0.03);
   EXPECT_FALSE(check.IsAliased());
+}
+
+// The time of an age is the same, in however many ranges it comes.
+TEST(CrossChecks, CutsOfTimeMakeNoDifference) {
+  std::mt19937_64 random(1);
+  CrossChecks whole;
+  CrossChecks cut;
+  for (uint64_t i = 0; i < 200; ++i) {
+    const Tsc begin{i * kTimeslice};
+    whole.AddTime(0, kD1, {begin, begin + kTimeslice}, begin);
+    for (Cycles at = 0; at < kTimeslice;) {
+      const Cycles end = std::min(kTimeslice, at + random() % (kTimeslice >> random() % 16));
+      cut.AddTime(0, kD1, {begin + at, begin + end}, begin);
+      at = end;
+    }
+    const Cycles age = random() % kTimeslice;
+    whole.AddExact(0, kD1, age * age / kTimeslice);
+    cut.AddExact(0, kD1, age * age / kTimeslice);
+  }
+  EXPECT_GT(Only(whole).distance, 0.1);
+  EXPECT_EQ(Only(cut).distance, Only(whole).distance);
 }
 
 TEST(CrossChecks, PeriodOfWorkloadIsAliased) {
