@@ -89,7 +89,6 @@ class BoundedTable {
                Remainder&& remainder) {
     std::swap(slots_, earlier.slots_);
     std::swap(mask_, earlier.mask_);
-    std::swap(shift_, earlier.shift_);
     std::swap(entries_, earlier.entries_);
     for (Entry& entry : earlier.entries_) {
       const TableKey rest = remainder(std::as_const(entry.key));
@@ -108,9 +107,10 @@ class BoundedTable {
     Value* value = nullptr;  // an element of entries_; null: the slot is free
   };
 
-  // The first bits of the hash: on no others do all bits of the key have an influence.
+  // Returns the first bits of the hash, as many as mask_ has: only these depend on all of the key.
   [[nodiscard]] size_t Place(const TableKey& key) const {
-    return MultiplyHash(key.number ^ (uint64_t{key.tag} << 40)) >> shift_;
+    const uint64_t hash = MultiplyHash(key.number ^ (uint64_t{key.tag} << 40));
+    return hash >> std::countl_zero(uint64_t{mask_});
   }
   // Returns the index of the key's slot, or of the free slot where it belongs.
   [[nodiscard]] size_t Probe(const TableKey& key) const {
@@ -128,7 +128,6 @@ class BoundedTable {
     std::vector<Slot> old(slots_.empty() ? kFirstSlots : slots_.size() * 2);
     std::swap(old, slots_);
     mask_ = slots_.size() - 1;
-    shift_ = static_cast<unsigned>(std::countl_zero(uint64_t{mask_}));
     for (const Slot& slot : old) {
       if (slot.value == nullptr) continue;
       slots_[Probe(slot.key)] = slot;
@@ -138,7 +137,6 @@ class BoundedTable {
   static constexpr size_t kFirstSlots = 32;  // a power of two
   std::vector<Slot> slots_;                  // at most half full
   size_t mask_ = 0;                          // number of slots minus one
-  unsigned shift_ = 0;                       // 64 minus the binary logarithm of their number
   std::deque<Entry> entries_;
 };
 

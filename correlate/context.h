@@ -46,16 +46,6 @@ struct Context {
   uint32_t thread = 0;
 
   constexpr auto operator<=>(const Context&) const = default;
-  // Without branches: contexts that are compared are mostly equal.
-  friend constexpr bool operator==(const Context& a, const Context& b) {
-    const auto differ = [](auto one, auto other) {
-      return static_cast<uint64_t>(one) ^ static_cast<uint64_t>(other);
-    };
-    return (differ(a.number, b.number) | differ(a.reason, b.reason) | differ(a.kind, b.kind) |
-            differ(a.exit_kind, b.exit_kind) | differ(a.nested, b.nested) |
-            differ(a.waiting, b.waiting) | differ(a.wakeup, b.wakeup) |
-            differ(a.thread, b.thread)) == 0;
-  }
   template <typename H>
   friend H AbslHashValue(H h, const Context& context) {
     return H::combine(std::move(h), context.kind, context.nested, context.reason, context.exit_kind,

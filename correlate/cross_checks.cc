@@ -90,8 +90,7 @@ std::array<double, CrossChecks::kBins> CrossChecks::TimeOf(const Ages& ages) {
   Bounds below;
   Cycles before = 0;  // the time below the bin
   for (size_t bin = 0; bin < kBins; ++bin) {
-    below.count += ages.bounds[bin].count;
-    below.ages += ages.bounds[bin].ages;
+    below += ages.bounds[bin];
     // Below the end of the last bin as many ranges end as begin.
     const Cycles end = bin + 1 < kBins ? BinBegin(bin + 1) : 0;
     const Cycles time = below.count * end - below.ages;
@@ -134,8 +133,7 @@ std::vector<PlacingCheck> CrossChecks::Conclude() const {
     sums.timeslice_squares += vcpu.timeslice_squares;
     if (vcpu.ages == nullptr) continue;
     for (size_t bin = 0; bin < kBins; ++bin) {
-      ages.bounds[bin].count += vcpu.ages->bounds[bin].count;
-      ages.bounds[bin].ages += vcpu.ages->bounds[bin].ages;
+      ages.bounds[bin] += vcpu.ages->bounds[bin];
       ages.samples[bin] += vcpu.ages->samples[bin];
     }
   }

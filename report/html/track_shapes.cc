@@ -54,28 +54,27 @@ TrackShapes::Track TrackShapes::ShapeOf(const IntervalTrack& track) {
 
 TrackShapes::TrackShapes(std::span<IntervalTrack* const> tracks) : tracks_(tracks.size()) {
   ForEachInParallel(tracks.size(), 1, [&](size_t i) { tracks_[i] = ShapeOf(*tracks[i]); });
+  size_t entries = 0;
+  size_t sampled = 0;
   for (const Track& track : tracks_) {
     for (std::span<const Entry> rest = track.entries; !rest.empty();) {
       const size_t count = std::min(rest.size(), kPiece);
+      const size_t in_sample = (count + kSampled - 1) / kSampled;
       pieces_.push_back({&track, rest.first(count)});
+      sample_.push_back({&track, rest.first(in_sample)});
+      entries += count;
+      sampled += in_sample;
       rest = rest.subspan(count);
     }
   }
+  if (sampled > 0)
+    entries_by_sampled_ = static_cast<double>(entries) / static_cast<double>(sampled);
 }
 
 double TrackShapes::BytesIfThinned(uint64_t below) const { return Bytes(pieces_, below); }
 
 double TrackShapes::SampledBytesIfThinned(uint64_t below) const {
-  std::vector<Piece> sample = pieces_;
-  size_t entries = 0;
-  size_t sampled = 0;
-  for (Piece& piece : sample) {
-    entries += piece.entries.size();
-    piece.entries = piece.entries.first((piece.entries.size() + kSampled - 1) / kSampled);
-    sampled += piece.entries.size();
-  }
-  if (sampled == 0) return 0;
-  return Bytes(sample, below) * static_cast<double>(entries) / static_cast<double>(sampled);
+  return entries_by_sampled_ * Bytes(sample_, below);
 }
 
 double TrackShapes::Bytes(std::span<const Piece> pieces, uint64_t below) {

@@ -52,7 +52,9 @@ class TrackShapes {
   [[nodiscard]] static double PieceBytes(const Piece& piece, uint64_t below);
 
   std::vector<Track> tracks_;
-  std::vector<Piece> pieces_;  // of all tracks: they point into tracks_
+  std::vector<Piece> pieces_;      // of all tracks: they point into tracks_
+  std::vector<Piece> sample_;      // the first entries of each
+  double entries_by_sampled_ = 1;  // so many times as many entries as are in the sample
 };
 
 }  // namespace xenoscope::report
