@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "report/html/packed.h"
@@ -29,7 +30,14 @@ class NumberColumn {
     size_ = static_cast<size_t>(at - bytes_.get());
   }
   // Reads the number at the byte `at`, where one begins, and moves `at` behind it. O(1).
-  uint64_t Take(size_t& at) const;
+  [[nodiscard]] uint64_t Take(size_t& at) const {
+    uint64_t value = 0;
+    for (unsigned shift = 0;; shift += 7) {
+      const auto byte = static_cast<uint8_t>(bytes_[at++]);
+      value |= uint64_t{byte & 0x7fU} << shift;
+      if (byte < 0x80) return value;
+    }
+  }
   [[nodiscard]] std::string_view bytes() const { return {bytes_.get(), size_}; }
 
  private:
@@ -63,10 +71,14 @@ struct ShortIntervals {
   unsigned shift = 0;
   // An entry for several is at most so long.
   [[nodiscard]] uint64_t Longest() const { return 16 * below; }
+  bool operator==(const ShortIntervals&) const = default;
 };
 
 class IntervalTrack {
  public:
+  // Times are written in units of 2^shift cycles (ShortIntervals::shift).
+  explicit IntervalTrack(unsigned shift = 0) : shift_(shift) {}
+
   // Adds the interval of `length` cycles from `begin` on. `code` says what it is, below 2^29.
   // Intervals come in the order of time; others are kept, too. O(1).
   void Add(uint32_t code, TrackPart part, uint64_t begin, uint64_t length, ShortIntervals together);
@@ -84,11 +96,6 @@ class IntervalTrack {
 
   // Puts short intervals together that were kept so far. O(entries).
   void Thin(ShortIntervals together);
-  // The number of entries by the binary logarithm of their length in cycles; those of several
-  // intervals, which may be put together in any case, are in [0].
-  using Lengths = std::array<size_t, 65>;
-  // Adds those of this track. O(entries).
-  void CountLengths(Lengths& lengths) const;
   // An interval, or several together.
   struct Entry {
     uint64_t begin = 0;  // cycles
@@ -99,20 +106,27 @@ class IntervalTrack {
     // The part of an interval.
     [[nodiscard]] TrackPart part() const { return static_cast<TrackPart>((head - 1) & 3U); }
   };
-  // Calls visit(entry, end of the entry before) for each entry. O(entries).
+  // Adds an entry of a track like this. O(1).
+  void Append(const Entry& entry, ShortIntervals together) {
+    Join(entry, together, open_, [this](const Entry& complete) { Write(complete); });
+  }
+  // Calls visit(entry) for each entry. O(entries).
   template <typename F>
   void ForEachEntry(F visit) const {
-    uint64_t end = 0;
-    const auto with_end = [&](const Entry& entry) {
-      visit(entry, end);
-      end = entry.end;
-    };
-    ForEachEntry(columns_, shift_, with_end);
-    if (open_.count > 0) with_end(open_);
+    ForEachEntry(columns_, shift_, visit);
+    if (open_.count > 0) visit(open_);
   }
-  // ShortIntervals::shift of the entries.
-  [[nodiscard]] unsigned shift() const { return shift_; }
-
+  // Calls visit(entry) for what those of the entries would become that are shown together.
+  // O(entries).
+  template <typename F>
+  static void ForEachThinned(std::span<const Entry> entries, ShortIntervals together, F visit) {
+    Entry open;
+    for (const Entry& entry : entries) Join(entry, together, open, visit);
+    if (open.count > 0) visit(open);
+  }
+  // Returns the bytes of the entry in the columns, behind an entry that ends at `end`, in units of
+  // 2^shift. O(1).
+  [[nodiscard]] static size_t BytesOf(const Entry& entry, uint64_t end, unsigned shift);
   // The numbers of all entries, LEB128, by what they are: like beside like compresses better.
   // - kHeads: of an interval (code << 2 | part) + 1; of several 0;
   // - kGaps: the time since the end of the entry before, zigzag;
@@ -152,18 +166,43 @@ class IntervalTrack {
       visit(entry);
     }
   }
-  static void AddParts(const Entry& from, Entry& into);
+  static void AddParts(const Entry& from, Entry& into) {
+    if (from.head == 0) {
+      for (size_t i = 0; i < kTrackParts; ++i) into.parts[i] += from.parts[i];
+    } else if (from.part() != TrackPart::kNone) {
+      into.parts[static_cast<size_t>(from.part())] += from.end - from.begin;
+    }
+  }
   // Puts the entry together with `open` if both are short neighbours; otherwise calls write(entry)
   // for what is complete.
   template <typename F>
-  static void Join(const Entry& entry, ShortIntervals together, Entry& open, F write);
-  void Append(const Entry& entry, ShortIntervals together);
+  static void Join(const Entry& entry, ShortIntervals together, Entry& open, F write) {
+    const bool is_short = entry.head == 0 || entry.end - entry.begin < together.below;
+    if (!is_short || !Continues(open, entry.begin, entry.end, together)) {
+      if (open.count > 0) write(open);
+      open = {};
+      if (is_short) {
+        open = entry;
+      } else {
+        write(entry);
+      }
+      return;
+    }
+    if (open.head != 0) {
+      Entry several{.begin = open.begin, .end = open.end, .count = open.count};
+      AddParts(open, several);
+      open = several;
+    }
+    AddParts(entry, open);
+    open.end = entry.end;
+    open.count += entry.count;
+  }
   void Write(const Entry& entry);
   // Writes what is open.
   void Close();
 
   Columns columns_;
-  unsigned shift_ = 0;  // ShortIntervals::shift of what is in columns_
+  unsigned shift_;  // ShortIntervals::shift of what is in columns_
   size_t entries_ = 0;
   uint64_t end_ = 0;  // of the last entry in columns_, in units
   Entry open_;        // short intervals that the next one may join; none if its count is 0

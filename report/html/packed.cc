@@ -46,22 +46,14 @@ absl::StatusOr<std::string> Packed(std::string_view bytes) {
   return absl::StrJoin(packed, " ");
 }
 
-absl::StatusOr<double> PackedRatio(std::string_view bytes) {
-  // Twice what deflate looks back at.
-  constexpr size_t kPiece = size_t{64} << 10U;
-  constexpr size_t kPieces = 8;
-  const size_t length = std::min(bytes.size(), kPiece);
-  const size_t count = std::clamp<size_t>(bytes.size() / kPiece, 1, kPieces);
-  if (length == 0) return 0;
-  std::vector<std::string_view> pieces;
-  for (size_t i = 0; i < count; ++i) {
-    const size_t at = i * (bytes.size() - length) / std::max<size_t>(count - 1, 1);
-    pieces.push_back(bytes.substr(at, length));
-  }
+absl::StatusOr<double> PackedRatio(const std::vector<std::string_view>& pieces) {
   XENOSCOPE_ASSIGN_OR_RETURN(const std::vector<std::string> packed, PackedEach(pieces));
-  size_t all = 0;
-  for (const std::string& piece : packed) all += piece.size();
-  return static_cast<double>(all) / static_cast<double>(count * length);
+  const auto bytes_of = [](const auto& texts) {
+    size_t bytes = 0;
+    for (const auto& text : texts) bytes += text.size();
+    return static_cast<double>(bytes);
+  };
+  return bytes_of(packed) / std::max(1.0, bytes_of(pieces));
 }
 
 absl::StatusOr<ordered_json> OverTimeJson(const OverTime& of, Tsc zero, double unit) {

@@ -34,10 +34,9 @@ void PutNumber(uint64_t value, std::string& bytes);
 inline constexpr size_t kPackedPiece = size_t{1} << 20U;
 absl::StatusOr<std::string> Packed(std::string_view bytes);
 
-// Returns an estimate, from pieces of half a megabyte in all, of the length of Packed(bytes) by
-// that of the bytes; 0 where there are none. It is some percent too large, more where bytes far
-// from each other are alike. O(1). Errors: Internal when libdeflate fails.
-[[nodiscard]] absl::StatusOr<double> PackedRatio(std::string_view bytes);
+// Returns the length of the pieces, packed each alone, by that of their bytes; 0 where there are
+// none. Errors: Internal when libdeflate fails.
+[[nodiscard]] absl::StatusOr<double> PackedRatio(const std::vector<std::string_view>& pieces);
 
 // Amounts in bins of time, of things that the page numbers.
 struct OverTime {

@@ -49,6 +49,11 @@ TrackPart PartOf(TimelineState state) {
   return TrackPart::kNone;
 }
 
+// What samples and exits take of the page of a small host, roughly: it is not known when intervals
+// are packed. If it is more, they are made fewer; if it is less, the page shows somewhat fewer than
+// it could.
+constexpr size_t kBytesOfRest = 400'000;
+
 // Returns how many of the bytes of all intervals those of the schedule may take.
 size_t MostOfSchedule(size_t most_bytes) { return most_bytes / 4 * 3; }
 
@@ -293,31 +298,23 @@ void PageTimeline::OnTimelineEnd() {
 
 absl::Status PageTimeline::Pack(Tsc zero) {
   const std::vector<uint32_t> known = KnownVcpus();
-  std::future<absl::Status> intervals =
-      std::async(std::launch::async, [&] { return PrepareIntervals(known); });
-  absl::Status rest = PackRest(known, zero);
+  XENOSCOPE_ASSIGN_OR_RETURN(packed_bins_, Packed(AllBins(known)));
+  const size_t taken = packed_bins_.size() + kBytesOfRest;
+  const size_t room = BytesLeft(ordered_json::object(), pcpus());
+  std::future<absl::Status> intervals = std::async(
+      std::launch::async, [&] { return FitIntervals(known, room - std::min(room, taken)); });
+  absl::StatusOr<ordered_json> exits = exits_.counts().ToJson(zero);
   XENOSCOPE_RETURN_IF_ERROR(intervals.get());
-  return rest;
-}
-
-absl::Status PageTimeline::PrepareIntervals(const std::vector<uint32_t>& known) {
-  // They will be given less than all bytes of the page.
-  const size_t most_bytes = MostBytes(pcpus());
-  XENOSCOPE_RETURN_IF_ERROR(
-      schedule_limit_.Prepare(most_bytes, [&](auto visit) { ForEachSchedule(known, visit); }));
-  const size_t of_schedule = std::min(MostOfSchedule(most_bytes), schedule_limit_.EstimatedBytes());
-  return detail_limit_.Prepare(most_bytes - of_schedule,
-                               [&](auto visit) { ForEachDetail(known, visit); });
-}
-
-absl::Status PageTimeline::PackRest(const std::vector<uint32_t>& known, Tsc zero) {
-  std::string bin_bytes;
-  for (const uint32_t i : known) bin_bytes += BinsOf(vcpus_[i], bins());
-  const std::vector<uint32_t> numbers = NumbersOf(known);
-  for (const auto& [number, pcpu] : pcpus_) bin_bytes += BinsOf(pcpu.bins, bins(), numbers);
-  XENOSCOPE_ASSIGN_OR_RETURN(packed_bins_, Packed(bin_bytes));
-  XENOSCOPE_ASSIGN_OR_RETURN(packed_exits_, exits_.counts().ToJson(zero));
+  XENOSCOPE_ASSIGN_OR_RETURN(packed_exits_, std::move(exits));
   return absl::OkStatus();
+}
+
+std::string PageTimeline::AllBins(const std::vector<uint32_t>& known) const {
+  std::string bytes;
+  for (const uint32_t i : known) bytes += BinsOf(vcpus_[i], bins());
+  const std::vector<uint32_t> numbers = NumbersOf(known);
+  for (const auto& [number, pcpu] : pcpus_) bytes += BinsOf(pcpu.bins, bins(), numbers);
+  return bytes;
 }
 
 std::vector<uint32_t> PageTimeline::KnownVcpus() const {
@@ -359,17 +356,20 @@ std::vector<uint32_t> PageTimeline::NumbersOf(const std::vector<uint32_t>& known
   return numbers;
 }
 
-absl::Status PageTimeline::AddIntervals(size_t most_bytes, ordered_json& timeline) {
-  const std::vector<uint32_t> known = KnownVcpus();
+absl::Status PageTimeline::FitIntervals(const std::vector<uint32_t>& known, size_t most_bytes) {
   XENOSCOPE_RETURN_IF_ERROR(schedule_limit_.Fit(
       MostOfSchedule(most_bytes), [&](auto visit) { ForEachSchedule(known, visit); }));
-  const PackedTracks& schedule = schedule_limit_.packed();
-  XENOSCOPE_RETURN_IF_ERROR(
-      detail_limit_.Fit(most_bytes - std::min(most_bytes, schedule.packed.size()),
-                        [&](auto visit) { ForEachDetail(known, visit); }));
+  return detail_limit_.Fit(
+      most_bytes - std::min(most_bytes, schedule_limit_.packed().packed.size()),
+      [&](auto visit) { ForEachDetail(known, visit); });
+}
+
+absl::Status PageTimeline::AddIntervals(size_t most_bytes, ordered_json& timeline) {
+  const std::vector<uint32_t> known = KnownVcpus();
+  XENOSCOPE_RETURN_IF_ERROR(FitIntervals(known, most_bytes));
   ordered_json kinds = ordered_json::array();
   for (uint32_t i = 0; i < run_kinds_.size(); ++i) kinds.push_back(run_kinds_[i]);
-  timeline["schedule"] = schedule.ToJson();
+  timeline["schedule"] = schedule_limit_.packed().ToJson();
   timeline["details"] = detail_limit_.packed().ToJson();
   timeline["run_kinds"] = std::move(kinds);
   timeline["segment_kinds"] = segment_names_.all();

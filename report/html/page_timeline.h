@@ -170,15 +170,15 @@ class PageTimeline final : public correlate::TraceObserver {
   uint32_t KindOf(const correlate::Segment& segment);
   uint32_t KindOf(const correlate::RunstateInterval& interval, const Vcpu& vcpu);
 
-  // Packs what takes long to pack, and prepares the intervals. `zero` is that of the page. Errors:
-  // Internal when libdeflate fails.
+  // Packs what takes long to pack. `zero` is that of the page. Errors: Internal when libdeflate
+  // fails.
   absl::Status Pack(Tsc zero);
-  // Does what Pack does for the intervals, and the rest of it. `known` are the vCPUs that are
-  // shown.
-  absl::Status PrepareIntervals(const std::vector<uint32_t>& known);
-  absl::Status PackRest(const std::vector<uint32_t>& known, Tsc zero);
+  // Packs the intervals of the vCPUs `known`, which are shown, into at most so many bytes.
+  absl::Status FitIntervals(const std::vector<uint32_t>& known, size_t most_bytes);
   // Returns the indices of the vCPUs that the page shows, in the order of their domains.
   [[nodiscard]] std::vector<uint32_t> KnownVcpus() const;
+  // Returns all bins of those vCPUs, then those of all pCPUs, as the page has them.
+  [[nodiscard]] std::string AllBins(const std::vector<uint32_t>& known) const;
   // Return the first `bins` bins as the page has them.
   [[nodiscard]] std::string BinsOf(const Vcpu& vcpu, size_t bins) const;
   [[nodiscard]] std::string BinsOf(const std::vector<PcpuBin>& pcpu, size_t bins,

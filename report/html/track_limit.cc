@@ -1,12 +1,12 @@
 #include "report/html/track_limit.h"
 
 #include <algorithm>
-#include <bit>
 #include <concepts>
-#include <functional>
-#include <iterator>
+#include <cstddef>
+#include <cstdint>
 #include <nlohmann/json.hpp>
-#include <numeric>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/parallel.h"
@@ -19,39 +19,31 @@ constexpr uint64_t kLongest = uint64_t{1} << 56U;
 
 // The unit of times where there are too many bytes: 2^8 cycles, a tenth of a microsecond.
 constexpr unsigned kCoarseShift = 8;
-// Columns whose estimate is so many times what is wanted are longer, however wrong the estimate is.
+// What is estimated to be less than this many times what is wanted may be small enough.
 constexpr double kSurelyLonger = 1.1;
-// Where columns are this many times as long as is wanted, they are made so many times as long
-// first: those that are left compress differently.
-constexpr double kFirstStep = 1.5;
 
 // The least and the most of the entries that are left at once of those that there may be.
 constexpr double kLeastTarget = 0.125;
 constexpr double kMostTarget = 0.75;
 
-// Parts of TrackLimit::Limits: while intervals come (ThinTo), passes are many and their result is
-// not the last one; for the page (ThinToBytes), bytes that are left would show more. Intervals of
-// one kind have similar lengths.
+// Parts of TrackLimit::FirstEnough: while intervals come (ThinTo), their result is not the last
+// one; for the page (ThinToBytes), bytes that are left would show more. Intervals of one kind have
+// similar lengths.
 constexpr uint64_t kCoarseParts = 4;
 constexpr uint64_t kFineParts = 8;
+
+size_t ColumnBytes(TrackLimit::ForEachTrack all) {
+  size_t bytes = 0;
+  all([&bytes](IntervalTrack& track) {
+    for (const NumberColumn& column : track.Finish()) bytes += column.bytes().size();
+  });
+  return bytes;
+}
 
 std::vector<IntervalTrack*> TracksOf(TrackLimit::ForEachTrack all) {
   std::vector<IntervalTrack*> tracks;
   all([&tracks](IntervalTrack& track) { tracks.push_back(&track); });
   return tracks;
-}
-
-// Returns the first of the limits that is enough, which is near `guess`; the last one where none
-// is. Those behind one that is enough are enough, too.
-template <std::predicate<uint64_t> IsEnough>
-uint64_t FirstEnough(const std::vector<uint64_t>& limits,
-                     std::vector<uint64_t>::const_iterator guess, const IsEnough& is_enough) {
-  if (guess != limits.end() && is_enough(*guess)) {
-    while (guess != limits.begin() && is_enough(*std::prev(guess))) --guess;
-    return *guess;
-  }
-  while (guess != limits.end() && !is_enough(*guess)) ++guess;
-  return guess == limits.end() ? limits.back() : *guess;
 }
 
 }  // namespace
@@ -65,7 +57,7 @@ void TrackLimit::AddEntry(IntervalTrack& track, uint32_t code, TrackPart part, u
   entries_ -= track.entries();
   track.Add(code, part, begin, length, together_);
   entries_ += track.entries();
-  if (entries_ > most_) ThinTo(Target(), all);
+  while (entries_ > most_ && !IsLeast()) ThinTo(Target(), all);
 }
 
 size_t TrackLimit::Target() const {
@@ -75,122 +67,88 @@ size_t TrackLimit::Target() const {
 
 bool TrackLimit::IsLeast() const { return entries_ == 0 || together_.below >= kLongest; }
 
-absl::Status TrackLimit::Gather(ForEachTrack all) {
-  if (gathered_) return absl::OkStatus();
+absl::Status TrackLimit::Fit(size_t most_bytes, ForEachTrack all) {
+  // Packed, columns are hardly ever longer: gzip saves more than base64 costs.
+  if (!is_packed_ && ColumnBytes(all) <= most_bytes) XENOSCOPE_RETURN_IF_ERROR(Pack(all));
+  if (is_packed_ && packed_.packed.size() <= most_bytes) return absl::OkStatus();
+  const TrackSample sample(TracksOf(all), TrackSample::kToPack);
+  // Then the estimate is as wrong as it was.
+  double by_estimate = 1;
+  do {
+    XENOSCOPE_ASSIGN_OR_RETURN(
+        const double estimate,
+        ThinToBytes(static_cast<double>(most_bytes) / by_estimate, sample, all));
+    if (!is_packed_) XENOSCOPE_RETURN_IF_ERROR(Pack(all));
+    by_estimate = static_cast<double>(packed_.packed.size()) / estimate;
+  } while (packed_.packed.size() > most_bytes && !IsLeast());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<double> TrackLimit::ThinToBytes(double most, const TrackSample& sample,
+                                               ForEachTrack all) {
+  const ShortIntervals before = together_;
+  XENOSCOPE_ASSIGN_OR_RETURN(TrackSample::PackedSize size, sample.PackedSizeIfThinned(together_));
+  for (double longer = is_packed_ ? 1 : kSurelyLonger; size.bytes > longer * most && !IsLeast();) {
+    if (together_.shift < kCoarseShift) {
+      together_.shift = kCoarseShift;
+    } else {
+      const double most_bytes = most / size.ratio;
+      together_.below = FirstEnough(kFineParts, sample, [most_bytes](const TrackSample::Size& of) {
+        return of.column_bytes <= most_bytes;
+      });
+      longer = 1;  // some is left out in any case
+    }
+    XENOSCOPE_ASSIGN_OR_RETURN(size, sample.PackedSizeIfThinned(together_));
+  }
+  if (together_ != before) Thin(all);
+  return size.bytes;
+}
+
+absl::Status TrackLimit::Pack(ForEachTrack all) {
   packed_ = {.unit = uint64_t{1} << together_.shift, .together_below = together_.below};
-  columns_.clear();
+  std::string columns;
   entries_ = 0;
   all([&](IntervalTrack& track) {
     for (const NumberColumn& column : track.Finish()) {
       packed_.bytes.push_back(column.bytes().size());
-      columns_ += column.bytes();
+      columns += column.bytes();
     }
     entries_ += track.entries();
   });
-  if (columns_.size() <= kPackedPiece) {
-    XENOSCOPE_ASSIGN_OR_RETURN(packed_.packed, Packed(columns_));
-    ratio_ = static_cast<double>(packed_.packed.size()) /
-             static_cast<double>(std::max<size_t>(columns_.size(), 1));
-  } else {
-    XENOSCOPE_ASSIGN_OR_RETURN(ratio_, PackedRatio(columns_));
-  }
-  gathered_ = true;
+  XENOSCOPE_ASSIGN_OR_RETURN(packed_.packed, Packed(columns));
+  is_packed_ = true;
   return absl::OkStatus();
 }
 
-bool TrackLimit::AreLonger(double most_bytes) const {
-  return static_cast<double>(columns_.size()) * ratio_ > most_bytes && !IsLeast();
+void TrackLimit::ThinTo(size_t most, ForEachTrack all) {
+  const TrackSample sample(TracksOf(all), TrackSample::kToCount);
+  together_.below = FirstEnough(kCoarseParts, sample, [most](const TrackSample::Size& of) {
+    return of.entries <= static_cast<double>(most);
+  });
+  Thin(all);
 }
 
-absl::Status TrackLimit::Prepare(size_t most_bytes, ForEachTrack all) {
-  const double surely = kSurelyLonger * static_cast<double>(most_bytes);
-  XENOSCOPE_RETURN_IF_ERROR(Gather(all));
-  if (together_.shift < kCoarseShift && AreLonger(surely)) {
-    Coarsen(all);
-    XENOSCOPE_RETURN_IF_ERROR(Gather(all));
-  }
-  if (!shapes_ && AreLonger(surely)) shapes_.emplace(TracksOf(all));
-  return absl::OkStatus();
-}
-
-absl::Status TrackLimit::Fit(size_t most_bytes, ForEachTrack all) {
-  const auto most = static_cast<double>(most_bytes);
-  for (double longer = kSurelyLonger;;) {
-    XENOSCOPE_RETURN_IF_ERROR(Prepare(most_bytes, all));
-    if (packed_.packed.empty() && AreLonger(longer * most)) {
-      ThinToBytes((AreLonger(kFirstStep * most) ? kFirstStep : 1) * most / ratio_, all);
-      longer = 1;  // some is left out in any case
-      continue;
-    }
-    if (packed_.packed.empty()) {
-      XENOSCOPE_ASSIGN_OR_RETURN(packed_.packed, Packed(columns_));
-    }
-    if (packed_.packed.size() <= most_bytes || IsLeast()) return absl::OkStatus();
-    if (together_.shift < kCoarseShift) {
-      Coarsen(all);
-    } else {
-      const auto bytes = static_cast<double>(columns_.size());
-      ThinToBytes(most * bytes / static_cast<double>(packed_.packed.size()), all);
-    }
-  }
-}
-
-std::vector<uint64_t> TrackLimit::Limits(uint64_t parts) const {
+template <std::predicate<const TrackSample::Size&> IsEnough>
+uint64_t TrackLimit::FirstEnough(uint64_t parts, const TrackSample& sample,
+                                 const IsEnough& is_enough) const {
   std::vector<uint64_t> limits;
   // From a fraction of a microsecond on.
-  uint64_t below = std::max<uint64_t>(together_.below, 512);
-  do {
+  for (uint64_t below = std::max<uint64_t>(together_.below, 512); below < kLongest;) {
     below = std::min(kLongest, below + below / parts);
     limits.push_back(below);
-  } while (below < kLongest);
-  return limits;
+  }
+  const auto found = std::ranges::partition_point(limits, [&](uint64_t below) {
+    return !is_enough(sample.RoughSizeIfThinned({below, together_.shift}));
+  });
+  return found == limits.end() ? kLongest : *found;
 }
 
 void TrackLimit::Thin(ForEachTrack all) {
-  gathered_ = false;
-  shapes_.reset();
+  is_packed_ = false;
   const std::vector<IntervalTrack*> tracks = TracksOf(all);
   ForEachInParallel(tracks.size(), 1, [&](size_t i) { tracks[i]->Thin(together_); });
   entries_ = 0;
   for (const IntervalTrack* track : tracks) entries_ += track->entries();
-}
-
-void TrackLimit::Coarsen(ForEachTrack all) {
-  together_.shift = kCoarseShift;
-  Thin(all);
-}
-
-void TrackLimit::ThinTo(size_t most, ForEachTrack all) {
-  IntervalTrack::Lengths lengths{};
-  all([&lengths](const IntervalTrack& track) { track.CountLengths(lengths); });
-  // No more entries than these become fewer, whatever is beside them.
-  const auto may_be_enough = [&, entries = entries_](uint64_t below) {
-    const auto end = lengths.begin() + std::bit_width(below) + 1;
-    return below == kLongest || entries <= most + std::accumulate(lengths.begin(), end, size_t{0});
-  };
-  for (const uint64_t below : Limits(kCoarseParts)) {
-    if (!may_be_enough(below)) continue;
-    together_.below = below;
-    Thin(all);
-    if (entries_ <= most) return;
-  }
-}
-
-void TrackLimit::ThinToBytes(double most, ForEachTrack all) {
-  const std::vector<uint64_t> limits = Limits(kFineParts);
-  if (!shapes_) shapes_.emplace(TracksOf(all));
-  const auto bytes = static_cast<double>(columns_.size());
-  // The estimate is as wrong now as it will be.
-  const auto is_enough = [&](const auto& estimate) {
-    const double at_most = most / bytes * estimate(together_.below);
-    return [estimate, at_most](uint64_t below) { return estimate(below) <= at_most; };
-  };
-  const auto by_sample =
-      is_enough([this](uint64_t below) { return shapes_->SampledBytesIfThinned(below); });
-  const auto by_all = is_enough([this](uint64_t below) { return shapes_->BytesIfThinned(below); });
-  const auto guess = std::partition_point(limits.begin(), limits.end(), std::not_fn(by_sample));
-  together_.below = FirstEnough(limits, guess, by_all);
-  Thin(all);
 }
 
 }  // namespace xenoscope::report

@@ -6,14 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "report/html/interval_track.h"
-#include "report/html/track_shapes.h"
+#include "report/html/track_sample.h"
 
 namespace xenoscope::report {
 
@@ -58,16 +57,9 @@ class TrackLimit {
   // Makes the tracks, after the last interval, at most `most_bytes` bytes of the page unless all
   // intervals of a track are one entry. How many bytes an entry takes is known only now: those of a
   // busy host have times that compress badly. Where there are too many, times get a coarser unit
-  // first, of 256 cycles. O(entries log(limits of length)). Errors: Internal when libdeflate fails.
+  // first, of 256 cycles. May be called again for fewer bytes, which costs little where the tracks
+  // have so few already. O(entries). Errors: Internal when libdeflate fails.
   absl::Status Fit(size_t most_bytes, ForEachTrack all);
-  // Does what Fit does first, if it will be called for at most so many bytes: it chooses the unit,
-  // as far as an estimate says which, and reads what it will try limits of length with. Errors: the
-  // same.
-  absl::Status Prepare(size_t most_bytes, ForEachTrack all);
-  // The bytes of the page that the tracks would take, after Prepare, as far as an estimate says it.
-  [[nodiscard]] size_t EstimatedBytes() const {
-    return static_cast<size_t>(ratio_ * static_cast<double>(columns_.size()));
-  }
   // The tracks, after Fit.
   [[nodiscard]] const PackedTracks& packed() const { return packed_; }
 
@@ -78,36 +70,29 @@ class TrackLimit {
   [[nodiscard]] size_t Target() const;
   // Whether each track is one entry.
   [[nodiscard]] bool IsLeast() const;
-  // Sets columns_, ratio_, and packed_ but its text, unless they are set. Errors: Internal when
-  // libdeflate fails.
-  absl::Status Gather(ForEachTrack all);
-  // Whether the tracks are more than so many bytes of the page, as far as an estimate says it, and
-  // can be fewer.
-  [[nodiscard]] bool AreLonger(double most_bytes) const;
-  // Shows more intervals together until there are at most `most` entries, or all are together.
-  // O(entries) for each limit of length that could be enough.
+  // Shows more intervals together, and in the coarser unit, until there are at most so many bytes
+  // of the page, as far as an estimate says it; somewhat more are left as they are. Returns the
+  // estimate. Errors: Internal when libdeflate fails.
+  absl::StatusOr<double> ThinToBytes(double most, const TrackSample& sample, ForEachTrack all);
+  // Makes packed_. Errors: Internal when libdeflate fails.
+  absl::Status Pack(ForEachTrack all);
+  // Shows more intervals together until there are about `most` entries at most, or all are
+  // together. O(entries).
   void ThinTo(size_t most, ForEachTrack all);
-  // The same, in the coarser unit, until there are at most so many bytes of columns, as far as an
-  // estimate says it: most limits are tried with a sample of the entries. O(entries log(limits of
-  // length)).
-  void ThinToBytes(double most, ForEachTrack all);
-  // Returns the limits of length that follow that of together_, each longer by one part of so many.
-  // Not empty.
-  [[nodiscard]] std::vector<uint64_t> Limits(uint64_t parts) const;
+  // Returns the first of the limits of length behind that of together_ for whose size is_enough
+  // holds, or else the last one. Each is longer than the one before by one part of `parts`.
+  template <std::predicate<const TrackSample::Size&> IsEnough>
+  [[nodiscard]] uint64_t FirstEnough(uint64_t parts, const TrackSample& sample,
+                                     const IsEnough& is_enough) const;
   // Thins all tracks as together_ says. O(entries).
   void Thin(ForEachTrack all);
-  // Makes the unit of times coarser. O(entries).
-  void Coarsen(ForEachTrack all);
 
   size_t most_;
   double part_come_ = 1;
   size_t entries_ = 0;
   ShortIntervals together_;
-  bool gathered_ = false;              // whether these are of the tracks as they are
-  std::string columns_;                // those of all tracks
-  double ratio_ = 0;                   // an estimate of the bytes of the page by those of columns_
-  PackedTracks packed_;                // empty text: not packed yet
-  std::optional<TrackShapes> shapes_;  // those of the tracks as they are, if they are known
+  PackedTracks packed_;
+  bool is_packed_ = false;  // packed_ is of the tracks as they are
 };
 
 }  // namespace xenoscope::report

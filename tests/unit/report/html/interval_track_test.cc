@@ -8,11 +8,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "report/html/packed.h"
 #include "report/html/track_limit.h"
-#include "report/html/track_shapes.h"
+#include "report/html/track_sample.h"
 
 namespace xenoscope::report {
 namespace {
@@ -55,6 +58,13 @@ Numbers Read(IntervalTrack& track) {
   }
   EXPECT_EQ(next, lengths.size());
   return numbers;
+}
+
+double ColumnBytes(IntervalTrack& track) {
+  double bytes = 0;
+  for (const NumberColumn& column : track.Finish())
+    bytes += static_cast<double>(column.bytes().size());
+  return bytes;
 }
 
 TEST(IntervalTrack, KeepsEachInterval) {
@@ -166,8 +176,10 @@ TEST(TrackLimit, BoundsBytesOfPage) {
     length_of_all += length;
   }
   ASSERT_TRUE(limit.Fit(2 * kMostBytes, all).ok());
-  ASSERT_TRUE(limit.Fit(kMostBytes, all).ok());
   const PackedTracks& packed = limit.packed();
+  EXPECT_LE(packed.packed.size(), 2 * kMostBytes);
+  EXPECT_GT(packed.packed.size(), kMostBytes);
+  ASSERT_TRUE(limit.Fit(kMostBytes, all).ok());
   EXPECT_LE(packed.packed.size(), kMostBytes);
   EXPECT_GT(packed.packed.size(), kMostBytes / 4);
   EXPECT_GT(packed.together_below, 0);
@@ -223,12 +235,12 @@ TEST(TrackLimit, EndsWhereNothingIsSmallEnough) {
   EXPECT_EQ(limit.packed().bytes.size(), 3 * IntervalTrack::kColumns);
 }
 
-// What a track would take is nearly what it takes afterwards.
-TEST(TrackShapes, EstimateBytesBeforeTrackIsThinned) {
-  std::mt19937_64 random(7);  // NOLINT(cert-msc51-cpp): the same intervals each time
+// What tracks would take is what they take afterwards, but for the ends of runs.
+TEST(TrackSample, AllOfFewEntries) {
   for (const ShortIntervals together : {ShortIntervals{.below = 200}, ShortIntervals{.below = 300},
                                         ShortIntervals{.below = 700, .shift = 8},
                                         ShortIntervals{.below = uint64_t{1} << 40U, .shift = 8}}) {
+    std::mt19937_64 random(7);  // NOLINT(cert-msc51-cpp): the same intervals each time
     IntervalTrack track;
     uint64_t at = 0;
     for (size_t i = 0; i < 5000; ++i) {
@@ -238,35 +250,50 @@ TEST(TrackShapes, EstimateBytesBeforeTrackIsThinned) {
                 length, {.below = 200});
       at += length;
     }
-    track.Thin({.below = 200, .shift = together.shift});
     IntervalTrack* const one = &track;
-    const double estimate = TrackShapes({&one, 1}).BytesIfThinned(together.below);
+    const TrackSample::Size estimate =
+        TrackSample({&one, 1}, TrackSample::kToPack).SizeIfThinned(together);
     track.Thin(together);
-    double bytes = 0;
-    for (const NumberColumn& column : track.Finish()) {
-      bytes += static_cast<double>(column.bytes().size());
-    }
-    EXPECT_NEAR(estimate, bytes, 0.1 * bytes) << together.below;
+    EXPECT_EQ(estimate.entries, track.entries()) << together.below;
+    EXPECT_NEAR(estimate.column_bytes, ColumnBytes(track), 10) << together.below;
   }
 }
 
-// A sample says nearly what all entries do, however different parts of the track are.
-TEST(TrackShapes, EstimateBytesBySample) {
-  std::mt19937_64 random(7);  // NOLINT(cert-msc51-cpp): the same intervals each time
-  IntervalTrack track;
-  uint64_t at = 0;
-  for (uint64_t i = 0; i < 200'000; ++i) {
-    at += random() % 100;
-    const uint64_t length = random() % (i / 30'000 % 2 == 0 ? 400 : 2000);
-    track.Add(1, TrackPart::kFirst, at, length, {});
-    at += length;
-  }
-  IntervalTrack* const one = &track;
-  const TrackShapes shapes({&one, 1});
+// A sample says nearly what all entries do, however different parts of the tracks are.
+TEST(TrackSample, SomeOfManyEntries) {
   for (const uint64_t below : {uint64_t{0}, uint64_t{200}, uint64_t{700}, uint64_t{3000}}) {
-    const double all = shapes.BytesIfThinned(below);
-    EXPECT_NE(shapes.SampledBytesIfThinned(below), all);
-    EXPECT_NEAR(shapes.SampledBytesIfThinned(below), all, all / 15) << below;
+    std::mt19937_64 random(7);  // NOLINT(cert-msc51-cpp): the same intervals each time
+    std::vector<IntervalTrack> tracks(3);
+    uint64_t at = 0;
+    for (uint64_t i = 0; i < 400'000; ++i) {
+      at += random() % 100;
+      const uint64_t length = random() % (i / 60'000 % 2 == 0 ? 400 : 2000);
+      tracks[i % 3].Add(1, TrackPart::kFirst, at, length, {});
+      at += length;
+    }
+    const std::vector<IntervalTrack*> all{&tracks[0], &tracks[1], &tracks[2]};
+    const ShortIntervals together{.below = below, .shift = 4};
+    const TrackSample::Size counted =
+        TrackSample(all, TrackSample::kToCount).SizeIfThinned(together);
+    const TrackSample sample(all, TrackSample::kToPack);
+    const TrackSample::Size size = sample.SizeIfThinned(together);
+    const absl::StatusOr<TrackSample::PackedSize> packed = sample.PackedSizeIfThinned(together);
+    ASSERT_TRUE(packed.ok());
+    double entries = 0;
+    double bytes = 0;
+    std::string columns;
+    for (IntervalTrack& track : tracks) {
+      track.Thin(together);
+      bytes += ColumnBytes(track);
+      entries += static_cast<double>(track.entries());
+      for (const NumberColumn& column : track.Finish()) columns += column.bytes();
+    }
+    EXPECT_NEAR(counted.entries, entries, entries / 10) << below;
+    EXPECT_NEAR(size.entries, entries, entries / 20) << below;
+    EXPECT_NEAR(size.column_bytes, bytes, bytes / 20) << below;
+    const auto whole = static_cast<double>(Packed(columns)->size());
+    EXPECT_NEAR(packed->bytes, whole, whole / 8) << below;
+    EXPECT_DOUBLE_EQ(packed->ratio, packed->bytes / size.column_bytes) << below;
   }
 }
 
