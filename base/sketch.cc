@@ -6,10 +6,11 @@
 
 namespace xenoscope {
 
-uint64_t Sketch::Middle(uint32_t octave, uint32_t bucket) {
+uint64_t Sketch::Middle(size_t bucket) {
+  const size_t octave = bucket / kBuckets;
   if (octave == 0) return bucket;
-  const uint32_t shift = octave - 1;
-  const uint64_t first = uint64_t{kBuckets | bucket} << shift;
+  const size_t shift = octave - 1;
+  const uint64_t first = uint64_t{kBuckets | bucket % kBuckets} << shift;
   return first + ((uint64_t{1} << shift) - 1) / 2;
 }
 
@@ -47,10 +48,11 @@ void Sketch::Resize(uint32_t first_octave, uint32_t octaves, uint8_t bucket_byte
   *this = std::move(larger);
 }
 
-void Sketch::MakeRoom(Place place, uint64_t weight) {
-  const uint32_t first = octaves_ == 0 ? place.octave : std::min(first_octave_, place.octave);
-  const uint32_t end = std::max(octaves_ == 0 ? 0 : first_octave_ + octaves_, place.octave + 1);
-  const size_t index = IndexOf(place);
+void Sketch::MakeRoom(size_t bucket, uint64_t weight) {
+  const auto octave = static_cast<uint32_t>(bucket / kBuckets);
+  const uint32_t first = octaves_ == 0 ? octave : std::min(first_octave_, octave);
+  const uint32_t end = std::max(octaves_ == 0 ? 0 : first_octave_ + octaves_, octave + 1);
+  const size_t index = IndexOf(bucket);
   const uint64_t sum = weight + (index < octaves_ * kBuckets ? WeightAt(index) : 0);
   uint8_t bytes = bucket_bytes_;
   while (bytes < sizeof(uint64_t) && sum >> (8 * bytes) != 0)
@@ -68,7 +70,7 @@ size_t Sketch::AddFitting(std::span<const Value> values, Weighting weighting) {
   for (; added < values.size(); ++added) {
     const uint64_t value = values[added];
     const uint64_t weight = weighting == Weighting::kByTime ? value : 1;
-    const size_t index = IndexOf(Locate(value));
+    const size_t index = IndexOf(BucketOf(value));
     if (index >= buckets || !AddTo<Bucket>(index, weight)) [[unlikely]] {
       break;
     }
@@ -99,7 +101,7 @@ void Sketch::AddEach(std::span<const Value> values, Weighting weighting) {
     }
     values = values.subspan(added);
     if (values.empty()) return;
-    MakeRoom(Locate(values[0]), weighting == Weighting::kByTime ? values[0] : 1);
+    MakeRoom(BucketOf(values[0]), weighting == Weighting::kByTime ? values[0] : 1);
   }
 }
 
@@ -123,9 +125,8 @@ void Sketch::Merge(const Sketch& other) {
   for (size_t i = 0; i < other.octaves_ * kBuckets; ++i) {
     const uint64_t weight = other.WeightAt(i);
     if (weight == 0) continue;
-    const Place place{other.first_octave_ + static_cast<uint32_t>(i / kBuckets),
-                      static_cast<uint32_t>(i % kBuckets)};
-    while (!Fits(place, weight)) MakeRoom(place, weight);
+    const size_t bucket = other.first_octave_ * kBuckets + i;
+    while (!Fits(bucket, weight)) MakeRoom(bucket, weight);
   }
   total_ += other.total_;
   min_ = std::min(min_, other.min_);
@@ -139,8 +140,7 @@ uint64_t Sketch::Percentile(double p) const {
   for (size_t i = 0; i < octaves_ * kBuckets; ++i) {
     passed += WeightAt(i);
     if (passed > wanted) {
-      const auto octave = first_octave_ + static_cast<uint32_t>(i / kBuckets);
-      return std::clamp(Middle(octave, static_cast<uint32_t>(i % kBuckets)), min_, max_);
+      return std::clamp(Middle(first_octave_ * kBuckets + i), min_, max_);
     }
   }
   return max_;
