@@ -198,28 +198,26 @@ const VcpuTrack* RecentTimeline::Find(VcpuRef vcpu) {
   return found == tracks_.end() ? nullptr : found->second;
 }
 
-[[gnu::always_inline]] inline Context RecentTimeline::ContextIn(const VcpuHistory& vcpu,
-                                                                SegmentKind kind, bool nested,
-                                                                uint32_t reason,
-                                                                uint64_t exit) const {
-  Context context = ContextOf(kind, nested, reason);
+[[gnu::always_inline]] inline void RecentTimeline::SetContext(const VcpuHistory& vcpu,
+                                                              SegmentKind kind, bool nested,
+                                                              uint32_t reason, uint64_t exit,
+                                                              Context& context) const {
+  context = ContextOf(kind, nested, reason);
   if (kind == SegmentKind::kExit && vcpu.contents.exit == exit) {
     context.exit_kind = vcpu.contents.kind;
     context.number = vcpu.contents.number;
   }
   if (options_.by_wakeup) context.wakeup = vcpu.wakeup.now();
-  return context;
 }
 
 [[gnu::always_inline]] inline void RecentTimeline::AddTime(const Segment& segment,
                                                            const SegmentPlace& place, TscRange part,
                                                            const Context& context) {
-  const Cycles sampled =
-      part == segment.range ? place.sampled : part.Intersect(options_.sampled).Length();
+  const Cycles sampled = part == segment.range ? place.sampled : SampledIn(part);
   if (place.unsettled) [[unlikely]] {
     place.vcpu.unsettled.parts.push_back({part, context, segment.vcpu, segment.pcpu, sampled});
   }
-  if (sampled == 0 || IsIdle(segment.vcpu)) return;
+  if (sampled == 0 || place.idle) return;
   const bool is_stay = context.kind == ContextKind::kGuest && part.begin == place.begin;
   const ContextTime time{sampled, is_stay ? uint64_t{1} : 0};
   if (!place.unsettled) place.vcpu.traced.Add(segment.vcpu, context, time, observer_);
@@ -239,7 +237,9 @@ void RecentTimeline::AddSwitch(const ContextSwitch& context_switch) {
   if (options_.by_waiting) context.waiting = run_queues_.Now(pcpu);
   if (options_.by_wakeup) context.wakeup = starting.wakeup.now();
   context.thread = threads_.Now(to->ref);
-  TimelineInterval& interval = NewInterval(starting, to->index, to->ref, pcpu, range, context);
+  TimelineInterval& interval =
+      NewInterval(starting, to->index, to->ref, pcpu, range, IsIdle(to->ref));
+  interval.context = context;
   interval.timeslice_id = to->timeslice_id;
   interval.timeslice_begin = range.begin;
   starting.switched = range;
@@ -279,24 +279,23 @@ void RecentTimeline::OnMark(const Mark& mark) {
 [[gnu::always_inline]] inline void RecentTimeline::AddPart(const Segment& segment,
                                                            const SegmentPlace& place, TscRange part,
                                                            uint32_t waiting, uint32_t thread) {
-  Context context =
-      ContextIn(place.vcpu, segment.kind, segment.nested, segment.reason, segment.exit);
-  context.waiting = waiting;
-  context.thread = thread;
   TimelineInterval& interval =
-      NewInterval(place.vcpu, segment.vcpu_index, segment.vcpu, segment.pcpu, part, context);
+      NewInterval(place.vcpu, segment.vcpu_index, segment.vcpu, segment.pcpu, part, place.idle);
+  SetContext(place.vcpu, segment.kind, segment.nested, segment.reason, segment.exit,
+             interval.context);
+  interval.context.waiting = waiting;
+  interval.context.thread = thread;
   interval.timeslice_id = segment.timeslice_id;
   interval.timeslice_begin = segment.timeslice_begin;
-  AddTime(segment, place, part, context);
+  AddTime(segment, place, part, interval.context);
 }
 
 void RecentTimeline::OnSegment(const Segment& segment) {
   if (next_of_segments_ != nullptr) next_of_segments_->OnSegment(segment);
-  const Cycles sampled = segment.range.Intersect(options_.sampled).Length();
-  if (sampled > 0 && !IsIdle(segment.vcpu)) {
-    const bool nmi = segment.kind == SegmentKind::kExit && segment.first && IsNmi(segment.reason);
-    counts_.nmi_exits += static_cast<uint64_t>(nmi);
-  }
+  const Cycles sampled = SampledIn(segment.range);
+  const bool idle = IsIdle(segment.vcpu);
+  const bool begins_exit = segment.kind == SegmentKind::kExit && segment.first;
+  if (begins_exit && sampled > 0 && !idle && IsNmi(segment.reason)) ++counts_.nmi_exits;
   VcpuHistory& vcpu = VcpuAt(segment.vcpu_index);
   const TscRange range = vcpu.WithoutSwitch(segment.range);
   const bool unsettled = IsUnsettled(segment, vcpu) && !range.Empty();
@@ -311,18 +310,18 @@ void RecentTimeline::OnSegment(const Segment& segment) {
     unsettled_.push_back(segment.vcpu_index);
     vcpu.unsettled.exit = segment.exit;
   }
-  const ContextKind kind = ContextOf(segment.kind, segment.nested, segment.reason).kind;
-  if (sampled > 0 && HasInstants(kind)) {
+  if (sampled > 0 && HasInstants(segment.kind)) {
     checks_.AddTime(segment.vcpu_index, segment.vcpu, range, segment.timeslice_begin);
   }
   if (WeighsPlaces()) {
-    vcpu.by_context[static_cast<size_t>(kind)] += range.Length();
+    const Context context = ContextOf(segment.kind, segment.nested, segment.reason);
+    vcpu.by_context[static_cast<size_t>(context.kind)] += range.Length();
     vcpu.lost_part.AddRunning(sampled, sample_rate_);
   }
   if (sampled > 0 && segment.kind == SegmentKind::kGuest) {
     vcpu.stays.Add(segment.range.Length(), 1);
   }
-  const SegmentPlace place{vcpu, range.begin, sampled, unsettled};
+  const SegmentPlace place{vcpu, range.begin, sampled, unsettled, idle};
   if (!DividesRanges()) [[likely]] {
     return AddPart(segment, place, range, 0, 0);
   }
@@ -386,10 +385,11 @@ std::optional<TimelineInterval> RecentTimeline::OpenInterval(const VcpuTrack& tr
   open.range.begin = track.segment_since;
   if (track.index < vcpus_.size()) open.range = vcpus_[track.index].WithoutSwitch(open.range);
   const bool nested = track.segment == SegmentKind::kGuest ? track.guest_nested : track.exit_nested;
-  open.context = ContextOf(track.segment, nested, track.exit_reason);
   if (track.index < vcpus_.size()) {
-    open.context =
-        ContextIn(vcpus_[track.index], track.segment, nested, track.exit_reason, track.exit);
+    SetContext(vcpus_[track.index], track.segment, nested, track.exit_reason, track.exit,
+               open.context);
+  } else {
+    open.context = ContextOf(track.segment, nested, track.exit_reason);
   }
   return open;
 }
