@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -46,57 +47,57 @@ void ExitCounts::CloseSteps(Exits& exits) {
   }
 }
 
-void ExitCounts::CountTimes(Exits& exits, std::span<const Tsc> begins,
-                            std::span<const Cycles> lengths) {
-  const Tsc first = begins.front();
-  Cycles cycles = 0;
+ExitCounts::Several ExitCounts::SeveralOf(std::span<const Tsc> begins,
+                                          std::span<const Cycles> lengths) {
+  const uint64_t first = begins.front().value;
   uint64_t differences = 0;
   for (size_t i = 0; i < begins.size(); ++i) {
-    cycles += lengths[i];
-    const Tsc last = begins[i] + (lengths[i] - (lengths[i] > 0 ? 1 : 0));
-    differences |= (begins[i].value ^ first.value) | (last.value ^ first.value);
+    const uint64_t begin = begins[i].value;
+    differences |= (begin ^ first) | ((begin + lengths[i]) ^ first);
   }
+  return {begins, lengths, differences};
+}
+
+void ExitCounts::CountTimes(Exits& exits, const Several& all) {
+  const uint64_t cycles = std::accumulate(all.lengths.begin(), all.lengths.end(), uint64_t{0});
   exits.cycles += cycles;
-  if (cycles_.AreInBinOf(exits.open_cycles.at, first, differences)) {
+  if (cycles_.AreInBinOf(exits.open_cycles.at, all.begins.front(), all.differences)) {
     exits.open_cycles.amount += static_cast<double>(cycles);
     return;
   }
-  for (size_t i = 0; i < begins.size(); ++i) {
-    cycles_.Add(exits.number, {begins[i], begins[i] + lengths[i]}, static_cast<double>(lengths[i]),
-                exits.open_cycles);
+  for (size_t i = 0; i < all.begins.size(); ++i) {
+    cycles_.Add(exits.number, {all.begins[i], all.begins[i] + all.lengths[i]},
+                static_cast<double>(all.lengths[i]), exits.open_cycles);
   }
 }
 
-void ExitCounts::CountLengths(Exits& exits, std::span<const Tsc> begins,
-                              std::span<const Cycles> lengths) {
-  const Tsc first = begins.front();
-  uint64_t differences = 0;
-  for (const Tsc begin : begins) differences |= begin.value ^ first.value;
-  exits.count += begins.size();
-  if (counts_.AreInBinOf(exits.open_count.at, first, differences)) {
-    exits.open_count.amount += static_cast<double>(begins.size());
+void ExitCounts::CountLengths(Exits& exits, const Several& all) {
+  const Tsc first = all.begins.front();
+  exits.count += all.begins.size();
+  if (counts_.AreInBinOf(exits.open_count.at, first, all.differences)) {
+    exits.open_count.amount += static_cast<double>(all.begins.size());
   } else {
-    for (const Tsc begin : begins) counts_.AddAt(exits.number, begin, 1, exits.open_count);
+    for (const Tsc begin : all.begins) counts_.AddAt(exits.number, begin, 1, exits.open_count);
   }
-  const bool in_one_bin = lengths_.AreInBinOf(exits.steps_at, first, differences);
-  for (size_t i = 0; i < begins.size(); ++i) {
-    if (!in_one_bin && !lengths_.AreInBinOf(exits.steps_at, begins[i], 0)) {
+  const bool in_one_bin = lengths_.AreInBinOf(exits.steps_at, first, all.differences);
+  for (size_t i = 0; i < all.begins.size(); ++i) {
+    if (!in_one_bin && !lengths_.AreInBinOf(exits.steps_at, all.begins[i], 0)) {
       CloseSteps(exits);
-      exits.steps_at = begins[i];
+      exits.steps_at = all.begins[i];
     }
-    const uint32_t step = LengthStep(lengths[i]);
+    const uint32_t step = LengthStep(all.lengths[i]);
     ++exits.by_step[step];
     exits.has_step[step / 64] |= uint64_t{1} << step % 64;
   }
-  exits.lengths.AddAll(lengths, Weighting::kByCount);
+  exits.lengths.AddAll(all.lengths, Weighting::kByCount);
 }
 
 void ExitCounts::CountWaiting(Exits& exits) {
   if (exits.waiting == 0) return;
-  const auto begins = std::span(exits.begins_waiting).first(exits.waiting);
-  const auto lengths = std::span(exits.lengths_waiting).first(exits.waiting);
-  CountTimes(exits, begins, lengths);
-  CountLengths(exits, begins, lengths);
+  const Several all = SeveralOf(std::span(exits.begins_waiting).first(exits.waiting),
+                                std::span(exits.lengths_waiting).first(exits.waiting));
+  CountTimes(exits, all);
+  CountLengths(exits, all);
   exits.waiting = 0;
 }
 
@@ -125,10 +126,10 @@ void ExitCounts::Take(std::span<const CountedExit> exits, double part_come) {
         Add(same, each.begin, each.length);
         break;
       case Counted::kLength:
-        CountLengths(same, {&each.begin, 1}, {&each.length, 1});
+        CountLengths(same, SeveralOf({&each.begin, 1}, {&each.length, 1}));
         break;
       case Counted::kTime:
-        CountTimes(same, {&each.begin, 1}, {&each.length, 1});
+        CountTimes(same, SeveralOf({&each.begin, 1}, {&each.length, 1}));
         break;
     }
   }

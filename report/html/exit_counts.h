@@ -134,10 +134,18 @@ class ExitCounts {
     if (++exits.waiting == kAtOnce) CountWaiting(exits);
   }
   void CountWaiting(Exits& exits);
-  // Count the times, and the numbers and lengths, of exits, at least one, that begin at the
-  // instants.
-  void CountTimes(Exits& exits, std::span<const Tsc> begins, std::span<const Cycles> lengths);
-  void CountLengths(Exits& exits, std::span<const Tsc> begins, std::span<const Cycles> lengths);
+  // Exits, at least one, to be counted at once.
+  struct Several {
+    std::span<const Tsc> begins{};
+    std::span<const Cycles> lengths{};
+    // The bits in which their begins and ends differ from the first begin.
+    uint64_t differences = 0;
+  };
+  [[nodiscard]] static Several SeveralOf(std::span<const Tsc> begins,
+                                         std::span<const Cycles> lengths);
+  // Count the times, and the numbers and lengths, of exits.
+  void CountTimes(Exits& exits, const Several& all);
+  void CountLengths(Exits& exits, const Several& all);
   // Puts by_step into lengths_.
   void CloseSteps(Exits& exits);
   uint32_t StepKeyOf(Exits& exits, uint32_t step);

@@ -111,10 +111,11 @@ class PageTimeline final : public correlate::TraceObserver {
 
   // Returns the part of the range that is shown, from its beginning.
   [[nodiscard]] std::optional<std::array<uint64_t, 2>> Shown(TscRange range) const {
-    const Tsc begin = std::max(range.begin, zero());
+    const Tsc first = zero();
+    const Tsc begin = std::max(range.begin, first);
     const Tsc end = std::min(range.end, report_.sampled.end);
     if (begin >= end) return std::nullopt;
-    return std::array<uint64_t, 2>{begin - zero(), end - zero()};
+    return std::array<uint64_t, 2>{begin.value - first.value, end.value - first.value};
   }
   Vcpu& VcpuAt(VcpuRef ref, uint32_t index) {
     if (index < vcpus_.size() && vcpus_[index].known) [[likely]] {
