@@ -102,7 +102,7 @@ void FindVendor(const trace::TraceFile& file, TraceMetadata& metadata) {
 struct Made {
   const MakeAnalyses& analyses;
   trace::RecordOrder order;  // kGroups: the one that the analyses need
-  correlate::GroupLimits groups;
+  uint64_t window_bytes;     // of correlate::PcpuGroups
 };
 
 // A partition of the trace on one thread, with analyses of its own.
@@ -112,7 +112,7 @@ class Partition {
             std::optional<Tsc> stream_from = std::nullopt)
       : file_(file.bytes()),
         analyses_(made.analyses()),
-        pipeline_(SubscribersOf(analyses_), &numbers, made.groups),
+        pipeline_(SubscribersOf(analyses_), &numbers, made.window_bytes),
         stream_(file.Stream(stream_from)),
         warm_up_begin_(stream_from.value_or(Tsc{0})) {
     if (made.order == trace::RecordOrder::kTime) pipeline_.UseOrderOfTime();
@@ -333,9 +333,9 @@ absl::StatusOr<std::optional<AnalysisResult>> Analyse(const trace::TraceFile& fi
 absl::StatusOr<AnalysisResult> AnalysePartitions(const trace::TraceFile& file,
                                                  const TraceHints& hints, const MakeAnalyses& make,
                                                  const std::vector<PartitionBegin>& begins,
-                                                 const correlate::GroupLimits& groups) {
+                                                 uint64_t window_bytes) {
   const auto analyse = [&](trace::RecordOrder order, const std::vector<PartitionBegin>& parts) {
-    return Analyse(file, hints, {make, order, groups}, parts);
+    return Analyse(file, hints, {make, order, window_bytes}, parts);
   };
   XENOSCOPE_ASSIGN_OR_RETURN(auto result, analyse(trace::RecordOrder::kGroups, begins));
   if (!result) {

@@ -87,10 +87,10 @@ absl::StatusOr<AnalysisResult> AnalyseTrace(const trace::TraceFile& file, const 
                                             const MakeAnalyses& make, unsigned threads);
 
 // As AnalyseTrace, with partitions that begin at `begins` (ascending, none at the trace's start),
-// one thread for each.
-absl::StatusOr<AnalysisResult> AnalysePartitions(const trace::TraceFile& file,
-                                                 const TraceHints& hints, const MakeAnalyses& make,
-                                                 const std::vector<PartitionBegin>& begins,
-                                                 const correlate::GroupLimits& groups = {});
+// one thread for each, and windows of PcpuGroups that have so many bytes.
+absl::StatusOr<AnalysisResult> AnalysePartitions(
+    const trace::TraceFile& file, const TraceHints& hints, const MakeAnalyses& make,
+    const std::vector<PartitionBegin>& begins,
+    uint64_t window_bytes = correlate::kGroupWindowBytes);
 
 }  // namespace xenoscope::analysis

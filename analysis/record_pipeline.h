@@ -31,11 +31,11 @@ class RecordPipeline {
   // All records count, unless StartWarmUp is called first.
   explicit RecordPipeline(const std::vector<Subscriber*>& subscribers,
                           correlate::VcpuIndex* numbers = nullptr,
-                          const correlate::GroupLimits& groups = {})
+                          uint64_t window_bytes = correlate::kGroupWindowBytes)
       : dispatcher_(subscribers),
         timeline_(dispatcher_, numbers),
         order_(dispatcher_.order()),
-        groups_(timeline_, groups) {}
+        groups_(timeline_, window_bytes) {}
 
   // Begins the warm-up: records only change the state.
   void StartWarmUp() { dispatcher_.Restrict(UpdateScope::kState); }

@@ -76,7 +76,7 @@ size_t PcpuGroups::LargestGroup() {
 }
 
 void PcpuGroups::Adapt(uint64_t bytes, size_t pcpus, bool is_cut) {
-  const uint64_t wanted = limits_.window_bytes * pcpus;
+  const uint64_t wanted = window_bytes_ * pcpus;
   if (!is_cut && bytes < wanted / 2) length_ = std::min(length_ * 2, kMaxWindow);
   if (bytes > wanted * 2) length_ = std::max(length_ / 2, Cycles{1});
 }

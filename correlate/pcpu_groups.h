@@ -22,21 +22,15 @@
 
 namespace xenoscope::correlate {
 
-// Says when PcpuGroups divides a pass.
-struct GroupLimits {
-  // The length of a window, in bytes of one pCPU's trace. In longer windows more pCPUs have to do
-  // with each other; each window costs the search for the records of each pCPU in the caches.
-  uint64_t window_bytes = uint64_t{512} << 10;
-  // The search is made where at least so many pCPUs (2 or more) have records. It costs a tenth of a
-  // summary, and the vCPUs of fewer pCPUs stay in the caches without it.
-  size_t least_pcpus = 12;
-};
+// The length of a window, in bytes of one pCPU's trace. In longer windows more pCPUs have to do
+// with each other; each window costs the search for the records of each pCPU in the caches.
+inline constexpr uint64_t kGroupWindowBytes = uint64_t{512} << 10;
 
 class PcpuGroups {
  public:
   // `timeline` has taken all that comes before a window. It outlives the groups.
-  explicit PcpuGroups(const Timeline& timeline, const GroupLimits& limits = {})
-      : timeline_(&timeline), limits_(limits) {}
+  explicit PcpuGroups(const Timeline& timeline, uint64_t window_bytes = kGroupWindowBytes)
+      : timeline_(&timeline), window_bytes_(window_bytes) {}
 
   struct Window {
     Tsc through;                       // the last instant
@@ -60,13 +54,13 @@ class PcpuGroups {
   // Finds the groups of what comes up to `through`; returns whether they are worth it. `is_cut`: a
   // window of length_ would have been longer.
   bool FindGroups(const trace::OrderedStream& stream, Tsc through, bool is_cut);
-  // Sets the length for windows of about GroupLimits::window_bytes. O(1).
+  // Sets the length for windows of about window_bytes_. O(1).
   void Adapt(uint64_t bytes, size_t pcpus, bool is_cut);
   // Makes groups_ name each group by one pCPU; returns the number of pCPUs in the largest one.
   size_t LargestGroup();
 
   const Timeline* timeline_;
-  GroupLimits limits_;
+  uint64_t window_bytes_;
   Cycles length_ = Cycles{1} << 10;
   uint32_t as_one_ = 0;           // the number of windows without a search after the last one with
   Tsc search_from_;               // windows that begin before are not searched for groups
@@ -78,7 +72,7 @@ class PcpuGroups {
 template <bool kCount, typename Target, trace::RecordHandler<Target> Handler>
 void PcpuGroups::ForEach(trace::OrderedStream& stream, Tsc through,
                          const trace::EventTargets<Target>& wanted, Handler& handler) {
-  while (stream.open_pcpus() >= limits_.least_pcpus && stream.next_tsc() <= through) {
+  while (stream.open_pcpus() > 1 && stream.next_tsc() <= through) {
     const Window window = Next(stream, through);
     if (window.groups.empty()) {
       stream.ForEach<kCount, trace::RecordOrder::kCrossing>(window.through, wanted, handler);
@@ -86,7 +80,7 @@ void PcpuGroups::ForEach(trace::OrderedStream& stream, Tsc through,
       stream.ForEachGroup<kCount>(window.through, window.groups, wanted, handler);
     }
   }
-  // Few pCPUs need no groups; and the file's own damages come last.
+  // One pCPU needs no groups; and the file's own damages come last.
   stream.ForEach<kCount, trace::RecordOrder::kCrossing>(through, wanted, handler);
 }
 

@@ -21,12 +21,11 @@ void ShowNonRecord(const TraceTakers& takers, const trace::Item& item) {
 
 }  // namespace
 
-PlacingPass::PlacingPass(const TraceTakers& takers, RecordOrder order, Cycles least_grouped,
-                         const correlate::GroupLimits& groups)
+PlacingPass::PlacingPass(const TraceTakers& takers, RecordOrder order, Cycles least_grouped)
     : takers_(takers),
       order_(order),
       least_grouped_(least_grouped),
-      groups_(takers.placer.timeline(), groups) {
+      groups_(takers.placer.timeline()) {
   for (size_t i = 0; i < trace::kEventCount; ++i) {
     const auto event = static_cast<trace::Event>(i);
     Wanted& wanted = wanted_[i];

@@ -36,7 +36,7 @@ class PlacingPass {
 
   // `order` is that of the placer. An observer needs the order of time.
   PlacingPass(const TraceTakers& takers, trace::RecordOrder order,
-              Cycles least_grouped = kLeastGrouped, const correlate::GroupLimits& groups = {});
+              Cycles least_grouped = kLeastGrouped);
 
   // Gives the trace to the takers: all that has to do with the time before `end`. It stops there
   // once what began before has ended: runs of vCPUs, VM exits and losses, or

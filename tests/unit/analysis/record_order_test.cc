@@ -65,8 +65,7 @@ uint64_t ExpectResultsOfTimeOrder(const RandomTrace& random,
     ran_twice += in_time->trace.faults.ran_twice;
     for (const uint64_t window_bytes : windows) {
       SCOPED_TRACE(testing::Message() << "windows of " << window_bytes << " bytes");
-      const auto in_groups = AnalysePartitions(*file, {}, AllAnalyses, begins,
-                                               {.window_bytes = window_bytes, .least_pcpus = 2});
+      const auto in_groups = AnalysePartitions(*file, {}, AllAnalyses, begins, window_bytes);
       EXPECT_TRUE(in_groups.ok()) << in_groups.status();
       ExpectEqual(*in_groups, *in_time);
     }
@@ -78,8 +77,7 @@ TEST(RecordOrder, CrossingOrderGivesResultsOfTimeOrder) {
   uint64_t ran_twice = 0;
   for (uint32_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(seed);
-    ran_twice +=
-        ExpectResultsOfTimeOrder(RandomTrace(seed), {correlate::GroupLimits().window_bytes});
+    ran_twice += ExpectResultsOfTimeOrder(RandomTrace(seed), {correlate::kGroupWindowBytes});
   }
   EXPECT_GT(ran_twice, 1000U) << "records must change vCPUs that run on other pCPUs";
 }

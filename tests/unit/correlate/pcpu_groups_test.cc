@@ -65,7 +65,7 @@ std::string OrderOf(const std::map<uint32_t, Records>& before,
   Timeline timeline(observer);
   Taker first{timeline, {}};
   stream.ForEach<false, trace::RecordOrder::kCrossing>(Tsc{999}, trace::kAllEvents, first);
-  PcpuGroups groups(timeline, {.least_pcpus = 2});
+  PcpuGroups groups(timeline);
   Taker taker{timeline, {}};
   groups.ForEach<false>(stream, Tsc{2000}, trace::kAllEvents, taker);
   return taker.pcpus;

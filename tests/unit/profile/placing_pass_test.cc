@@ -126,7 +126,7 @@ Seen PlaceByPass(const trace::TraceFile& file, SampleSource& samples, RecordOrde
   options.of_trace = of_trace != nullptr;
   Placer placer(options, samples, seen);
   // All stretches are long enough to be divided.
-  PlacingPass pass({.placer = placer, .samples = of_trace}, order, Cycles{1}, {.least_pcpus = 2});
+  PlacingPass pass({.placer = placer, .samples = of_trace}, order, Cycles{1});
   EXPECT_TRUE(pass.Run(file).ok());
   EXPECT_TRUE(placer.Finish().ok());
   return seen;
@@ -192,7 +192,7 @@ TEST(PlacingPass, StopsAfterTheTimeThatIsWanted) {
       PlacingOptions options = Options(RecordOrder::kCrossing, true);
       options.sampled.end = kEnd;
       Placer placer(options, samples, seen);
-      PlacingPass pass({.placer = placer}, options.order, Cycles{1}, {.least_pcpus = 2});
+      PlacingPass pass({.placer = placer}, options.order, Cycles{1});
       EXPECT_TRUE(pass.Run(*file, end).ok());
       EXPECT_TRUE(placer.Finish().ok());
       EXPECT_GE(pass.unread_from().value_or(kEnd), kEnd);
