@@ -113,11 +113,4 @@ MappedFile::~MappedFile() {
   munmap(Writable(bytes_), bytes_.size());
 }
 
-void MappedFile::Forget(uint64_t offset) const {
-  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  const uint64_t whole = std::min<uint64_t>(offset, bytes_.size()) / page * page;
-  if (whole == 0) return;
-  madvise(Writable(bytes_), whole, MADV_DONTNEED);
-}
-
 }  // namespace xenoscope

@@ -53,10 +53,6 @@ class MappedFile {
   // with two). Does nothing for a file that would have to be read.
   void Populate() const;
 
-  // Lets the kernel drop the bytes [0, offset), which are no longer needed, so that a long file
-  // does not fill memory.
-  void Forget(uint64_t offset) const;
-
  private:
   std::string name_;
   Bytes bytes_;
