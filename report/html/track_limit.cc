@@ -93,8 +93,8 @@ absl::StatusOr<double> TrackLimit::ThinToBytes(double most, const TrackSample& s
       together_.shift = kCoarseShift;
     } else {
       const double most_bytes = most / size.ratio;
-      together_.below = FirstEnough(kFineParts, sample, [most_bytes](const TrackSample::Size& of) {
-        return of.column_bytes <= most_bytes;
+      together_.below = FirstEnough(kFineParts, [&sample, most_bytes](ShortIntervals together) {
+        return sample.RoughSizeIfThinned(together).column_bytes <= most_bytes;
       });
       longer = 1;  // some is left out in any case
     }
@@ -122,15 +122,14 @@ absl::Status TrackLimit::Pack(ForEachTrack all) {
 
 void TrackLimit::ThinTo(size_t most, ForEachTrack all) {
   const TrackSample sample(TracksOf(all), TrackSample::kToCount);
-  together_.below = FirstEnough(kCoarseParts, sample, [most](const TrackSample::Size& of) {
-    return of.entries <= static_cast<double>(most);
+  together_.below = FirstEnough(kCoarseParts, [&sample, most](ShortIntervals together) {
+    return sample.SizeIfThinned(together).entries <= static_cast<double>(most);
   });
   Thin(all);
 }
 
-template <std::predicate<const TrackSample::Size&> IsEnough>
-uint64_t TrackLimit::FirstEnough(uint64_t parts, const TrackSample& sample,
-                                 const IsEnough& is_enough) const {
+template <std::predicate<ShortIntervals> IsEnough>
+uint64_t TrackLimit::FirstEnough(uint64_t parts, const IsEnough& is_enough) const {
   std::vector<uint64_t> limits;
   // From a fraction of a microsecond on.
   for (uint64_t below = std::max<uint64_t>(together_.below, 512); below < kLongest;) {
@@ -138,7 +137,7 @@ uint64_t TrackLimit::FirstEnough(uint64_t parts, const TrackSample& sample,
     limits.push_back(below);
   }
   const auto found = std::ranges::partition_point(limits, [&](uint64_t below) {
-    return !is_enough(sample.RoughSizeIfThinned({below, together_.shift}));
+    return !is_enough(ShortIntervals{below, together_.shift});
   });
   return found == limits.end() ? kLongest : *found;
 }

@@ -79,11 +79,10 @@ class TrackLimit {
   // Shows more intervals together until there are about `most` entries at most, or all are
   // together. O(entries).
   void ThinTo(size_t most, ForEachTrack all);
-  // Returns the first of the limits of length behind that of together_ for whose size is_enough
-  // holds, or else the last one. Each is longer than the one before by one part of `parts`.
-  template <std::predicate<const TrackSample::Size&> IsEnough>
-  [[nodiscard]] uint64_t FirstEnough(uint64_t parts, const TrackSample& sample,
-                                     const IsEnough& is_enough) const;
+  // Returns the first of the limits of length behind that of together_ that is_enough, or else the
+  // last one. Each is longer than the one before by one part of `parts`.
+  template <std::predicate<ShortIntervals> IsEnough>
+  [[nodiscard]] uint64_t FirstEnough(uint64_t parts, const IsEnough& is_enough) const;
   // Thins all tracks as together_ says. O(entries).
   void Thin(ForEachTrack all);
 
