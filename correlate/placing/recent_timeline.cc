@@ -82,7 +82,7 @@ void RecentTimeline::TakeLossItem(const trace::Item& item) {
   const TscRange lost{item.first_lost, tsc};
   counts_.lost_records += item.lost;
   counts_.lost_time += lost.Length();
-  const Cycles sampled = lost.Intersect(options_.sampled).Length();
+  const Cycles sampled = SampledIn(lost);
   sample_rate_.AddLost(sampled);
   if (sampled > 0) observer_.OnTraced({}, {ContextKind::kLost}, {sampled});
 }
@@ -198,16 +198,17 @@ const VcpuTrack* RecentTimeline::Find(VcpuRef vcpu) {
   return found == tracks_.end() ? nullptr : found->second;
 }
 
-[[gnu::always_inline]] inline void RecentTimeline::SetContext(const VcpuHistory& vcpu,
-                                                              SegmentKind kind, bool nested,
-                                                              uint32_t reason, uint64_t exit,
-                                                              Context& context) const {
-  context = ContextOf(kind, nested, reason);
+[[gnu::always_inline]] inline Context RecentTimeline::ContextIn(const VcpuHistory& vcpu,
+                                                                SegmentKind kind, bool nested,
+                                                                uint32_t reason,
+                                                                uint64_t exit) const {
+  Context context = ContextOf(kind, nested, reason);
   if (kind == SegmentKind::kExit && vcpu.contents.exit == exit) {
     context.exit_kind = vcpu.contents.kind;
     context.number = vcpu.contents.number;
   }
   if (options_.by_wakeup) context.wakeup = vcpu.wakeup.now();
+  return context;
 }
 
 [[gnu::always_inline]] inline void RecentTimeline::AddTime(const Segment& segment,
@@ -217,7 +218,7 @@ const VcpuTrack* RecentTimeline::Find(VcpuRef vcpu) {
   if (place.unsettled) [[unlikely]] {
     place.vcpu.unsettled.parts.push_back({part, context, segment.vcpu, segment.pcpu, sampled});
   }
-  if (sampled == 0 || place.idle) return;
+  if (sampled == 0 || IsIdle(segment.vcpu)) return;
   const bool is_stay = context.kind == ContextKind::kGuest && part.begin == place.begin;
   const ContextTime time{sampled, is_stay ? uint64_t{1} : 0};
   if (!place.unsettled) place.vcpu.traced.Add(segment.vcpu, context, time, observer_);
@@ -237,14 +238,12 @@ void RecentTimeline::AddSwitch(const ContextSwitch& context_switch) {
   if (options_.by_waiting) context.waiting = run_queues_.Now(pcpu);
   if (options_.by_wakeup) context.wakeup = starting.wakeup.now();
   context.thread = threads_.Now(to->ref);
-  TimelineInterval& interval =
-      NewInterval(starting, to->index, to->ref, pcpu, range, IsIdle(to->ref));
-  interval.context = context;
+  TimelineInterval& interval = NewInterval(starting, to->index, to->ref, pcpu, range, context);
   interval.timeslice_id = to->timeslice_id;
   interval.timeslice_begin = range.begin;
   starting.switched = range;
   starting.by_context[static_cast<size_t>(ContextKind::kSwitch)] += range.Length();
-  const Cycles sampled = range.Intersect(options_.sampled).Length();
+  const Cycles sampled = SampledIn(range);
   if (unsampled_switches_.IsSampled(from->ref.domain)) {
     starting.traced.Add(to->ref, context, {sampled}, observer_);
   } else {
@@ -279,23 +278,24 @@ void RecentTimeline::OnMark(const Mark& mark) {
 [[gnu::always_inline]] inline void RecentTimeline::AddPart(const Segment& segment,
                                                            const SegmentPlace& place, TscRange part,
                                                            uint32_t waiting, uint32_t thread) {
+  Context context =
+      ContextIn(place.vcpu, segment.kind, segment.nested, segment.reason, segment.exit);
+  context.waiting = waiting;
+  context.thread = thread;
   TimelineInterval& interval =
-      NewInterval(place.vcpu, segment.vcpu_index, segment.vcpu, segment.pcpu, part, place.idle);
-  SetContext(place.vcpu, segment.kind, segment.nested, segment.reason, segment.exit,
-             interval.context);
-  interval.context.waiting = waiting;
-  interval.context.thread = thread;
+      NewInterval(place.vcpu, segment.vcpu_index, segment.vcpu, segment.pcpu, part, context);
   interval.timeslice_id = segment.timeslice_id;
   interval.timeslice_begin = segment.timeslice_begin;
-  AddTime(segment, place, part, interval.context);
+  AddTime(segment, place, part, context);
 }
 
 void RecentTimeline::OnSegment(const Segment& segment) {
   if (next_of_segments_ != nullptr) next_of_segments_->OnSegment(segment);
   const Cycles sampled = SampledIn(segment.range);
-  const bool idle = IsIdle(segment.vcpu);
-  const bool begins_exit = segment.kind == SegmentKind::kExit && segment.first;
-  if (begins_exit && sampled > 0 && !idle && IsNmi(segment.reason)) ++counts_.nmi_exits;
+  if (sampled > 0 && !IsIdle(segment.vcpu)) {
+    const bool nmi = segment.kind == SegmentKind::kExit && segment.first && IsNmi(segment.reason);
+    counts_.nmi_exits += static_cast<uint64_t>(nmi);
+  }
   VcpuHistory& vcpu = VcpuAt(segment.vcpu_index);
   const TscRange range = vcpu.WithoutSwitch(segment.range);
   const bool unsettled = IsUnsettled(segment, vcpu) && !range.Empty();
@@ -310,18 +310,18 @@ void RecentTimeline::OnSegment(const Segment& segment) {
     unsettled_.push_back(segment.vcpu_index);
     vcpu.unsettled.exit = segment.exit;
   }
-  if (sampled > 0 && HasInstants(segment.kind)) {
+  const ContextKind kind = ContextOf(segment.kind, segment.nested, segment.reason).kind;
+  if (sampled > 0 && HasInstants(kind)) {
     checks_.AddTime(segment.vcpu_index, segment.vcpu, range, segment.timeslice_begin);
   }
   if (WeighsPlaces()) {
-    const Context context = ContextOf(segment.kind, segment.nested, segment.reason);
-    vcpu.by_context[static_cast<size_t>(context.kind)] += range.Length();
+    vcpu.by_context[static_cast<size_t>(kind)] += range.Length();
     vcpu.lost_part.AddRunning(sampled, sample_rate_);
   }
   if (sampled > 0 && segment.kind == SegmentKind::kGuest) {
     vcpu.stays.Add(segment.range.Length(), 1);
   }
-  const SegmentPlace place{vcpu, range.begin, sampled, unsettled, idle};
+  const SegmentPlace place{vcpu, range.begin, sampled, unsettled};
   if (!DividesRanges()) [[likely]] {
     return AddPart(segment, place, range, 0, 0);
   }
@@ -385,11 +385,10 @@ std::optional<TimelineInterval> RecentTimeline::OpenInterval(const VcpuTrack& tr
   open.range.begin = track.segment_since;
   if (track.index < vcpus_.size()) open.range = vcpus_[track.index].WithoutSwitch(open.range);
   const bool nested = track.segment == SegmentKind::kGuest ? track.guest_nested : track.exit_nested;
+  open.context = ContextOf(track.segment, nested, track.exit_reason);
   if (track.index < vcpus_.size()) {
-    SetContext(vcpus_[track.index], track.segment, nested, track.exit_reason, track.exit,
-               open.context);
-  } else {
-    open.context = ContextOf(track.segment, nested, track.exit_reason);
+    open.context =
+        ContextIn(vcpus_[track.index], track.segment, nested, track.exit_reason, track.exit);
   }
   return open;
 }

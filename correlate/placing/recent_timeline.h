@@ -169,10 +169,10 @@ class RecentTimeline : private TimelineObserver {
     return pcpus_[pcpu.value];
   }
   [[gnu::noinline]] void MakePcpu(PcpuId pcpu) { pcpus_.resize(size_t{pcpu.value} + 1); }
-  // Sets the context to that of what a vCPU does, with what the options ask to say of an exit. No
-  // vCPUs wait in it, and the thread is not known.
-  void SetContext(const VcpuHistory& vcpu, SegmentKind kind, bool nested, uint32_t reason,
-                  uint64_t exit, Context& context) const;
+  // Returns the context of what a vCPU does, with what the options ask to say of an exit, but not
+  // which vCPUs wait, nor the thread.
+  [[nodiscard]] Context ContextIn(const VcpuHistory& vcpu, SegmentKind kind, bool nested,
+                                  uint32_t reason, uint64_t exit) const;
   // Calls visit(part, waiting, thread) for the parts of a range in which a vCPU runs that differ in
   // which vCPUs wait, or in the thread, where the options ask for these.
   template <typename Visitor>
@@ -182,19 +182,20 @@ class RecentTimeline : private TimelineObserver {
   // (PlacingOptions::of_trace).
   static constexpr size_t kKept = 8;
   // Returns a new interval of the vCPU, which has the index `index`, for samples that can have been
-  // in it. The caller sets its context and of which timeslice it is.
+  // in it. The caller says of which timeslice it is.
   [[gnu::always_inline]] TimelineInterval& NewInterval(VcpuHistory& vcpu, uint32_t index,
                                                        VcpuRef ref, PcpuId pcpu, TscRange range,
-                                                       bool idle) {
+                                                       const Context& context) {
     if (options_.of_trace) vcpu.intervals.KeepLast(kKept);
     // Samples of the trace are looked up by pCPU only where it was idle.
-    if (!options_.of_trace || idle) {
+    if (!options_.of_trace || IsIdle(ref)) {
       PcpuHistory& runs = PcpuAt(pcpu);
       if (options_.of_trace) runs.KeepLast(kKept);
       runs.Add(range, ref, index, vcpu.intervals.added());
     }
     TimelineInterval& interval = vcpu.intervals.Append();
     interval.range = range;
+    interval.context = context;
     interval.vcpu = ref;
     interval.pcpu = pcpu;
     return interval;
@@ -205,14 +206,11 @@ class RecentTimeline : private TimelineObserver {
     Tsc begin;           // of the first part
     Cycles sampled = 0;  // cycles of the segment
     bool unsettled = false;
-    bool idle = false;  // of an idle vCPU
   };
   // Returns the cycles of the range that are sampled: mostly all or none.
   [[nodiscard]] Cycles SampledIn(TscRange range) const {
     const bool whole = options_.sampled.begin <= range.begin && range.end <= options_.sampled.end;
-    if (whole) [[likely]]
-      return range.Length();
-    return range.Intersect(options_.sampled).Length();
+    return whole ? range.Length() : range.Intersect(options_.sampled).Length();
   }
   // Adds the interval of a part of the segment, with its time.
   void AddPart(const Segment& segment, const SegmentPlace& place, TscRange part, uint32_t waiting,
@@ -307,9 +305,6 @@ void RecentTimeline::ForEachPart(VcpuRef vcpu, PcpuId pcpu, TscRange range,
 // Whether samples in such intervals can have known instants: those of NMI exits, and others.
 [[nodiscard]] constexpr bool HasInstants(ContextKind kind) {
   return kind == ContextKind::kGuest || kind == ContextKind::kRunning;
-}
-[[nodiscard]] constexpr bool HasInstants(SegmentKind kind) {
-  return kind == SegmentKind::kGuest || kind == SegmentKind::kUndivided;
 }
 
 }  // namespace xenoscope::correlate
