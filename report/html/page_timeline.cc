@@ -299,10 +299,12 @@ void PageTimeline::OnTimelineEnd() {
 absl::Status PageTimeline::Pack(Tsc zero) {
   const std::vector<uint32_t> known = KnownVcpus();
   XENOSCOPE_ASSIGN_OR_RETURN(packed_bins_, Packed(AllBins(known)));
+  const size_t left = BytesLeft(ordered_json::object(), pcpus());
   const size_t taken = packed_bins_.size() + kBytesOfRest;
-  const size_t room = BytesLeft(ordered_json::object(), pcpus());
-  std::future<absl::Status> intervals = std::async(
-      std::launch::async, [&] { return FitIntervals(known, room - std::min(room, taken)); });
+  // AddIntervals will have as much in any case.
+  const size_t room = std::max(kLeastRestBytes, left - std::min(left, taken));
+  std::future<absl::Status> intervals =
+      std::async(std::launch::async, [&] { return FitIntervals(known, room); });
   absl::StatusOr<ordered_json> exits = exits_.counts().ToJson(zero);
   XENOSCOPE_RETURN_IF_ERROR(intervals.get());
   XENOSCOPE_ASSIGN_OR_RETURN(packed_exits_, std::move(exits));
