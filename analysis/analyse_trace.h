@@ -87,7 +87,7 @@ absl::StatusOr<AnalysisResult> AnalyseTrace(const trace::TraceFile& file, const 
                                             const MakeAnalyses& make, unsigned threads);
 
 // As AnalyseTrace, with partitions that begin at `begins` (ascending, none at the trace's start),
-// one thread for each, and windows of PcpuGroups that have so many bytes.
+// one thread for each, and windows of so many bytes (correlate::PcpuGroups).
 absl::StatusOr<AnalysisResult> AnalysePartitions(
     const trace::TraceFile& file, const TraceHints& hints, const MakeAnalyses& make,
     const std::vector<PartitionBegin>& begins,

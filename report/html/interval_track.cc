@@ -4,6 +4,7 @@
 #include <utility>
 
 namespace xenoscope::report {
+
 void NumberColumn::Grow(size_t more) {
   capacity_ = std::max(2 * capacity_, size_ + more);
   std::unique_ptr<char[]> larger(new char[capacity_]);  // not set to 0
@@ -34,17 +35,6 @@ void IntervalTrack::Write(const Entry& entry) {
   }
   end_ = end;
   ++entries_;
-}
-
-size_t IntervalTrack::BytesOf(const Entry& entry, uint64_t end, unsigned shift) {
-  const auto bytes_of = [shift](uint64_t cycles) { return report::BytesOf(cycles >> shift); };
-  const uint64_t begin = entry.begin >> shift;
-  const size_t bytes = report::BytesOf(entry.head) +
-                       report::BytesOf(Zigzag(begin - (end >> shift))) +
-                       report::BytesOf((entry.end >> shift) - begin);
-  if (entry.head != 0) return bytes;
-  return bytes + report::BytesOf(entry.count) + bytes_of(entry.parts[0]) +
-         bytes_of(entry.parts[1]) + bytes_of(entry.parts[2]);
 }
 
 void IntervalTrack::Close() {

@@ -4,11 +4,9 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string_view>
 
 #include "report/html/packed.h"
@@ -54,11 +52,6 @@ inline uint64_t Zigzag(uint64_t difference) {
   return (difference << 1U) ^ (static_cast<int64_t>(difference) < 0 ? ~uint64_t{0} : 0);
 }
 inline uint64_t Unzigzag(uint64_t number) { return (number >> 1U) ^ (~(number & 1U) + 1); }
-
-// Returns the number of bytes that a number takes: a byte for seven bits. O(1).
-inline size_t BytesOf(uint64_t number) {
-  return (static_cast<size_t>(std::bit_width(number | 1U)) * 9 + 64) / 64;
-}
 
 // What an interval counts as in an entry for several: the page gives each a colour of its own.
 inline constexpr size_t kTrackParts = 3;
@@ -116,17 +109,7 @@ class IntervalTrack {
     ForEachEntry(columns_, shift_, visit);
     if (open_.count > 0) visit(open_);
   }
-  // Calls visit(entry) for what those of the entries would become that are shown together.
-  // O(entries).
-  template <typename F>
-  static void ForEachThinned(std::span<const Entry> entries, ShortIntervals together, F visit) {
-    Entry open;
-    for (const Entry& entry : entries) Join(entry, together, open, visit);
-    if (open.count > 0) visit(open);
-  }
-  // Returns the bytes of the entry in the columns, behind an entry that ends at `end`, in units of
-  // 2^shift. O(1).
-  [[nodiscard]] static size_t BytesOf(const Entry& entry, uint64_t end, unsigned shift);
+
   // The numbers of all entries, LEB128, by what they are: like beside like compresses better.
   // - kHeads: of an interval (code << 2 | part) + 1; of several 0;
   // - kGaps: the time since the end of the entry before, zigzag;

@@ -72,7 +72,7 @@ absl::Status TrackLimit::Fit(size_t most_bytes, ForEachTrack all) {
   if (!is_packed_ && ColumnBytes(all) <= most_bytes) XENOSCOPE_RETURN_IF_ERROR(Pack(all));
   if (is_packed_ && packed_.packed.size() <= most_bytes) return absl::OkStatus();
   const TrackSample sample(TracksOf(all), TrackSample::kToPack);
-  // Then the estimate is as wrong as it was.
+  // The bytes by those of the estimate, which is wrong in the same way again.
   double by_estimate = 1;
   do {
     XENOSCOPE_ASSIGN_OR_RETURN(

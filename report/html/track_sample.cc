@@ -20,8 +20,19 @@ namespace {
 // looks back at.
 constexpr double kPackedSample = 512e3;
 
-// How many runs a thread is given at least: what is done with each takes some microseconds.
-constexpr size_t kRunsAtOnce = 1;
+// Returns the entries, which follow each other, as a track in which they are shown together.
+IntervalTrack Thinned(std::span<const IntervalTrack::Entry> entries, ShortIntervals together) {
+  IntervalTrack track(together.shift);
+  for (const IntervalTrack::Entry& entry : entries) track.Append(entry, together);
+  track.Finish();
+  return track;
+}
+
+size_t ColumnBytes(IntervalTrack& track) {
+  size_t bytes = 0;
+  for (const NumberColumn& column : track.Finish()) bytes += column.bytes().size();
+  return bytes;
+}
 
 }  // namespace
 
@@ -34,13 +45,17 @@ TrackSample::TrackSample(std::span<IntervalTrack* const> tracks, Extent extent) 
   const size_t distance = extent.run * std::max<size_t>(1, (all + extent.all - 1) / extent.all);
   std::vector<std::vector<Run>> of_tracks(tracks.size());
   ForEachInParallel(tracks.size(), 1, [&](size_t i) {
-    size_t number = begins[i];
+    std::vector<Run>& runs = of_tracks[i];
+    size_t left = tracks[i]->entries();
+    size_t place = begins[i] % distance;
     tracks[i]->ForEachEntry([&](const IntervalTrack::Entry& entry) {
-      const size_t place = number++ % distance;
-      if (place >= extent.run) return;
-      if (place == 0 || of_tracks[i].empty())
-        of_tracks[i].emplace_back().reserve(extent.run - place);
-      of_tracks[i].back().push_back(entry);
+      if (place < extent.run) {
+        if (place == 0 || runs.empty())
+          runs.emplace_back().reserve(std::min(extent.run - place, left));
+        runs.back().push_back(entry);
+      }
+      --left;
+      if (++place == distance) place = 0;
     });
   });
   size_t sampled = 0;
@@ -53,27 +68,15 @@ TrackSample::TrackSample(std::span<IntervalTrack* const> tracks, Extent extent) 
   if (sampled > 0) weight_ = static_cast<double>(all) / static_cast<double>(sampled);
 }
 
-TrackSample::Size TrackSample::SizeOf(std::span<const IntervalTrack::Entry> run,
-                                      ShortIntervals together) {
-  size_t entries = 0;
-  size_t bytes = 0;
-  uint64_t end = run.front().begin;
-  IntervalTrack::ForEachThinned(run, together, [&](const IntervalTrack::Entry& entry) {
-    ++entries;
-    bytes += IntervalTrack::BytesOf(entry, end, together.shift);
-    end = entry.end;
-  });
-  return {static_cast<double>(entries), static_cast<double>(bytes)};
-}
-
 TrackSample::Size TrackSample::SizeByFirst(size_t parts, ShortIntervals together) const {
   std::vector<Size> sizes(runs_.size());
-  ForEachInParallel(runs_.size(), kRunsAtOnce, [&](size_t i) {
+  ForEachInParallel(runs_.size(), 1, [&](size_t i) {
     const auto run = std::span(runs_[i]).first((runs_[i].size() + parts - 1) / parts);
     const double weight =
         weight_ * static_cast<double>(runs_[i].size()) / static_cast<double>(run.size());
-    const Size size = SizeOf(run, together);
-    sizes[i] = {weight * size.entries, weight * size.column_bytes};
+    IntervalTrack track = Thinned(run, together);
+    sizes[i] = {weight * static_cast<double>(track.entries()),
+                weight * static_cast<double>(ColumnBytes(track))};
   });
   Size sum;
   for (const Size& size : sizes) {
@@ -96,16 +99,11 @@ absl::StatusOr<TrackSample::PackedSize> TrackSample::PackedSizeIfThinned(
   const double bytes = SizeIfThinned(together).column_bytes;
   // One run of so many is packed.
   const auto every = static_cast<size_t>(1 + bytes / weight_ / kPackedSample);
-  std::vector<IntervalTrack> thinned;
-  thinned.reserve(runs_.size());
-  for (size_t i = 0; i < runs_.size(); i += every) thinned.emplace_back(together.shift);
-  ForEachInParallel(thinned.size(), kRunsAtOnce, [&](size_t i) {
-    for (const IntervalTrack::Entry& entry : runs_[i * every]) thinned[i].Append(entry, together);
+  std::vector<std::string> columns((runs_.size() + every - 1) / every);
+  ForEachInParallel(columns.size(), 1, [&](size_t i) {
+    IntervalTrack track = Thinned(runs_[i * every], together);
+    for (const NumberColumn& column : track.Finish()) columns[i] += column.bytes();
   });
-  std::vector<std::string> columns(thinned.size());
-  for (size_t i = 0; i < thinned.size(); ++i) {
-    for (const NumberColumn& column : thinned[i].Finish()) columns[i] += column.bytes();
-  }
   XENOSCOPE_ASSIGN_OR_RETURN(const double ratio, PackedRatio({columns.begin(), columns.end()}));
   return PackedSize{ratio * bytes, ratio};
 }

@@ -49,9 +49,6 @@ class TrackSample {
   // Entries of a track that follow each other.
   using Run = std::vector<IntervalTrack::Entry>;
 
-  // The same of a run, without its weight.
-  [[nodiscard]] static Size SizeOf(std::span<const IntervalTrack::Entry> run,
-                                   ShortIntervals together);
   // The same by the first part of each run, one of so many.
   [[nodiscard]] Size SizeByFirst(size_t parts, ShortIntervals together) const;
 

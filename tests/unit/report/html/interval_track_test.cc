@@ -291,6 +291,7 @@ TEST(TrackSample, SomeOfManyEntries) {
     EXPECT_NEAR(counted.entries, entries, entries / 10) << below;
     EXPECT_NEAR(size.entries, entries, entries / 20) << below;
     EXPECT_NEAR(size.column_bytes, bytes, bytes / 20) << below;
+    EXPECT_NEAR(sample.RoughSizeIfThinned(together).column_bytes, bytes, bytes / 15) << below;
     const auto whole = static_cast<double>(Packed(columns)->size());
     EXPECT_NEAR(packed->bytes, whole, whole / 8) << below;
     EXPECT_DOUBLE_EQ(packed->ratio, packed->bytes / size.column_bytes) << below;
