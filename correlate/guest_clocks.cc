@@ -17,7 +17,6 @@ namespace {
 constexpr size_t kMaxHistories = 1024;  // of vCPUs, and of numbers of domains
 constexpr size_t kMaxRanges = 4096;     // the latest of a vCPU's history
 constexpr size_t kMaxPending = 4096;    // events of one timeslice that wait for its end
-constexpr uint64_t kLeastEvents = 3;    // the events that prove a clock
 // The events that disagree without a proven epoch before a number is taken for no clock. Most
 // numbers are none, and each such event costs a walk over its vCPU's history.
 constexpr uint64_t kMostDisagreeing = 4096;
@@ -69,7 +68,7 @@ class Epochs {
 
  private:
   static bool IsProven(const ClockEpoch& epoch) {
-    return epoch.events >= kLeastEvents && epoch.end - epoch.begin > 2 * kMaxEventAge;
+    return epoch.events >= kLeastClockEvents && epoch.end - epoch.begin > 2 * kMaxEventAge;
   }
   // Narrows the epoch by the event if they agree.
   static bool Agree(ClockEpoch& epoch, const GuestMark& event, const Ranges& ranges) {
@@ -134,6 +133,7 @@ bool Combine(DomainClock& clock, const DomainClock& more) {
 // Collects where guests can have run, and what their events allow.
 class ClockFinder final : public TimelineObserver {
  public:
+  [[nodiscard]] bool WantsExits() const override { return false; }
   [[nodiscard]] bool WantsMarks() const override { return false; }
 
   void OnSegment(const Segment& segment) override {
@@ -214,20 +214,35 @@ class ClockFinder final : public TimelineObserver {
   std::map<std::pair<DomainId, uint32_t>, Epochs> epochs_;  // by domain and number
 };
 
+// Gives guests' events to the finder, and what says where guests ran to its timeline.
+struct ClockHandler {
+  ClockFinder& finder;
+  Timeline& timeline;
+
+  [[nodiscard]] trace::EventTargets<trace::AnyTarget> Events() const {
+    trace::EventTargets<trace::AnyTarget> events{};
+    for (size_t i = 0; i < trace::kEventCount; ++i) {
+      if (timeline.Handles(static_cast<trace::Event>(i))) events[i] = &trace::kAnyTarget;
+    }
+    events[static_cast<size_t>(trace::Event::kGuest)] = &trace::kAnyTarget;
+    return events;
+  }
+  void TakeRecord(const trace::Record& record, const trace::AnyTarget& /*target*/) const {
+    if (record.event != trace::Event::kGuest) return timeline.TakeRecord(record);
+    const VcpuTrack* vcpu = timeline.Current(record.pcpu);
+    if (vcpu != nullptr) finder.OnEvent(record, *vcpu);
+  }
+  void TakeNonRecord(const trace::Item& item) const { timeline.TakeNonRecord(item); }
+};
+
 }  // namespace
 
 std::vector<DomainClock> FindGuestClocks(const trace::TraceFile& file) {
   ClockFinder finder;
   Timeline timeline(finder);
+  ClockHandler handler{finder, timeline};
   trace::OrderedStream stream = file.Stream();
-  while (const trace::Item* item = stream.Next()) {
-    timeline.Take(*item);
-    if (item->kind != trace::ItemKind::kRecord || item->record.event != trace::Event::kGuest) {
-      continue;
-    }
-    const VcpuTrack* vcpu = timeline.Current(item->record.pcpu);
-    if (vcpu != nullptr) finder.OnEvent(item->record, *vcpu);
-  }
+  stream.ForEach<false, trace::RecordOrder::kTime>(stream.kEnd, handler.Events(), handler);
   timeline.Finish();
   return finder.Finish();
 }

@@ -38,11 +38,13 @@ struct DomainClock {
 
 // How far before its record a guest may have read the TSC, in cycles (about 28 ms at 2.4 GHz).
 inline constexpr Cycles kMaxEventAge = Cycles{1} << 26;
+// The events of one number of a domain that prove a clock.
+inline constexpr uint64_t kLeastClockEvents = 3;
 
-// Returns the clocks that the trace proves, by domain: the events of one number in an epoch, 3 or
-// more, agree for longer than twice kMaxEventAge. A number of which 4096 events disagree before
-// that is no clock. One pass over the trace in the order of time. Memory: 64 KiB a vCPU and a
-// number of its domain, of the first 1024 of both; others are left out.
+// Returns the clocks that the trace proves, by domain: the events of one number in an epoch,
+// kLeastClockEvents or more, agree for longer than twice kMaxEventAge. A number of which 4096
+// events disagree before that is no clock. One pass over the trace in the order of time. Memory: 64
+// KiB a vCPU and a number of its domain, of the first 1024 of both; others are left out.
 [[nodiscard]] std::vector<DomainClock> FindGuestClocks(const trace::TraceFile& file);
 
 }  // namespace xenoscope::correlate
