@@ -10,6 +10,7 @@
 #include "analysis/dispatcher.h"
 #include "analysis/limits.h"
 #include "analysis/record_pipeline.h"
+#include "analysis/side_passes.h"
 #include "analysis/trace_metadata.h"
 #include "analysis/warm_up_filter.h"
 #include "base/error.h"
@@ -214,11 +215,35 @@ Tsc LastInstantOf(size_t i, const std::vector<PartitionBegin>& begins) {
   return i < begins.size() ? Tsc{begins[i].at.value - 1} : trace::OrderedStream::kEnd;
 }
 
+// Whether clocks may differ: what the totals are of contradicts itself.
+bool ClocksMayDiffer(const trace::TraceFile& file, const TraceTotals& totals) {
+  return totals.faults.runstate_mismatches > 0 && file.index().pcpus.size() > 1;
+}
+
+// Whether the TSCs of guests are to be searched for, and can be found in records of this volume.
+bool GuestClocksAreWanted(const TraceHints& hints, const trace::Volume& volume) {
+  return hints.guest_clocks && volume.Records(trace::Event::kGuest) >= correlate::kLeastClockEvents;
+}
+
+// Counts the first partition, up to the time `through`. Looks three times whether there is a reason
+// for other passes, which then go on at the same time.
+void CountFirst(const trace::TraceFile& file, const TraceHints& hints, Tsc through,
+                Partition& first, SidePasses& side) {
+  const Tsc begin = file.Stream().next_tsc();
+  for (const uint64_t part : {64, 8, 2}) {
+    if (through <= begin) break;
+    first.Count(begin + (through - begin) / part);
+    if (ClocksMayDiffer(file, first.totals())) side.BeginSkews();
+    if (GuestClocksAreWanted(hints, first.TakenVolume())) side.BeginGuestClocks();
+  }
+  first.Count(through);
+}
+
 // Counts all partitions, each on a thread of its own and the first one on this thread, which also
-// finds `metadata`.
+// finds `metadata`. If there are several, other passes may begin.
 Partitions CountPartitions(const trace::TraceFile& file, const TraceHints& hints, const Made& made,
                            const std::vector<PartitionBegin>& begins, correlate::VcpuIndex& numbers,
-                           TraceMetadata& metadata) {
+                           TraceMetadata& metadata, SidePasses& side) {
   Partitions partitions(begins.size() + 1);
   std::vector<std::thread> threads;
   for (size_t i = 1; i < partitions.size(); ++i) {
@@ -229,7 +254,11 @@ Partitions CountPartitions(const trace::TraceFile& file, const TraceHints& hints
   }
   partitions[0] = std::make_unique<Partition>(file, made, numbers);
   metadata = ProbeTraceMetadata(file, hints);
-  partitions[0]->Count(LastInstantOf(0, begins));
+  if (begins.empty()) {
+    partitions[0]->Count(trace::OrderedStream::kEnd);
+  } else {
+    CountFirst(file, hints, LastInstantOf(0, begins), *partitions[0], side);
+  }
   for (std::thread& thread : threads) thread.join();
   return partitions;
 }
@@ -271,9 +300,9 @@ TraceTotals MergePartitions(const std::vector<Partition*>& valid, trace::Volume&
   return totals;
 }
 
-// Adds to the totals what the file and the volume of its records say.
-void CompleteTotals(const trace::TraceFile& file, const trace::Volume& volume,
-                    TraceTotals& totals) {
+// Adds to the totals what the file, the volume of its records and other passes say.
+void CompleteTotals(const trace::TraceFile& file, const TraceHints& hints,
+                    const trace::Volume& volume, SidePasses& side, TraceTotals& totals) {
   totals.bytes = file.bytes().size();
   totals.header_bytes = file.index().header_bytes;
   totals.pcpus = file.index().pcpus.size();
@@ -281,9 +310,8 @@ void CompleteTotals(const trace::TraceFile& file, const trace::Volume& volume,
   const trace::RecordCount all = volume.Total();
   totals.records = all.records;
   totals.record_bytes = all.bytes;
-  if (totals.faults.runstate_mismatches > 0 && totals.pcpus > 1) {
-    totals.skews = correlate::CompareClocks(file, {totals.first, totals.last});
-  }
+  if (ClocksMayDiffer(file, totals)) totals.skews = side.Skews({totals.first, totals.last});
+  if (GuestClocksAreWanted(hints, volume)) totals.guest_clocks = side.GuestClocks();
 }
 
 bool ExceededSharedLimit(const Partition& partition) {
@@ -299,7 +327,9 @@ absl::StatusOr<std::optional<AnalysisResult>> Analyse(const trace::TraceFile& fi
                                                       const std::vector<PartitionBegin>& begins) {
   AnalysisResult result;
   const auto kept = std::make_shared<Kept>();
-  kept->partitions = CountPartitions(file, hints, made, begins, kept->numbers, result.metadata);
+  SidePasses side(file);
+  kept->partitions =
+      CountPartitions(file, hints, made, begins, kept->numbers, result.metadata, side);
   const Partitions& partitions = kept->partitions;
   const std::vector<Partition*> valid =
       ValidPartitions(partitions, begins, result.partitions_repeated);
@@ -311,7 +341,7 @@ absl::StatusOr<std::optional<AnalysisResult>> Analyse(const trace::TraceFile& fi
   const bool one_order =
       begins.empty() && (made.order == trace::RecordOrder::kTime || file.index().pcpus.size() < 2);
   if (exceeded && !one_order) return std::nullopt;
-  CompleteTotals(file, result.metadata.volume, totals);
+  CompleteTotals(file, hints, result.metadata.volume, side, totals);
   std::set<VcpuRef> vcpus;
   for (const Partition* partition : valid) {
     for (const auto& vcpu : partition->timeline().vcpus()) vcpus.insert(vcpu->ref);

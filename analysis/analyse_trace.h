@@ -28,6 +28,9 @@ struct TraceHints {
   std::optional<Clock> clock;
   trace::Dialect dialect;        // what is known of its version and vendor; the rest is inferred
   Resolver* resolver = nullptr;  // the names of guests' addresses; may be null
+  // Whether AnalyseTrace searches for the TSCs of guests, which takes another pass where guests
+  // wrote events.
+  bool guest_clocks = false;
 };
 
 // The totals of a trace. records includes the records that other fields name; record_bytes +
@@ -54,8 +57,7 @@ struct TraceTotals {
   correlate::TimelineFaults faults;
   // Differences of clocks; searched for only where the timeline has faults.
   std::vector<correlate::ClockSkew> skews;
-  // The TSCs of guests. An analysis does not search for them: who prints them does, as that takes
-  // another pass (correlate::FindGuestClocks).
+  // The TSCs of guests; searched for only if wanted (TraceHints).
   std::vector<correlate::DomainClock> guest_clocks;
 
   static constexpr size_t kDamagesKept = 16;

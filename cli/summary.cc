@@ -20,7 +20,6 @@
 #include "cli/summary_of_store.h"
 #include "cli/symbol_options.h"
 #include "cli/trace_options.h"
-#include "correlate/guest_clocks.h"
 #include "findings/find.h"
 #include "report/findings/findings_view.h"
 #include "report/summary/summary_view.h"
@@ -128,8 +127,11 @@ absl::Status Summarise(const SummaryOptions& options) {
                              LoadSymbols(options.symbols, input.recording));
   // Without any symbols a column of them would be a column of "[no symbols]".
   const bool named = input.recording || options.symbols.Given();
-  const analysis::TraceHints hints{input.clock, input.dialect,
-                                   named ? symbols.resolver.get() : nullptr};
+  const analysis::TraceHints hints{
+      .clock = input.clock,
+      .dialect = input.dialect,
+      .resolver = named ? symbols.resolver.get() : nullptr,
+      .guest_clocks = !options.findings && options.format != "csv"};  // CSV has tables only
   constexpr unsigned kMaxThreads = 8;  // what comes after that waits for what it must follow
   const unsigned processors = std::max(std::thread::hardware_concurrency(), 1U);
   const unsigned threads =
@@ -147,10 +149,6 @@ absl::Status Summarise(const SummaryOptions& options) {
   }
   if (options.findings) return WriteStdout(FindingsOf(input, result, options, selection.domains));
   report::Select(selection, result.document);
-  // CSV has rows of tables only.
-  if (options.format != "csv" && result.metadata.volume.Records(trace::Event::kGuest) > 0) {
-    result.trace.guest_clocks = correlate::FindGuestClocks(input.trace);
-  }
   const auto names = [&](DomainId domain) { return input.DomainName(domain); };
   std::string text;
   if (options.format == "json") {

@@ -1,0 +1,31 @@
+#include "analysis/side_passes.h"
+
+#include "trace/ordered_stream.h"
+#include "trace/probe.h"
+
+namespace xenoscope::analysis {
+
+void SidePasses::BeginSkews() {
+  if (skews_.valid()) return;
+  range_ = {file_->Stream().next_tsc(), trace::LastTsc(*file_)};
+  skews_ =
+      std::async(std::launch::async, [this] { return correlate::CompareClocks(*file_, range_); });
+}
+
+void SidePasses::BeginGuestClocks() {
+  if (guest_clocks_.valid()) return;
+  guest_clocks_ =
+      std::async(std::launch::async, [this] { return correlate::FindGuestClocks(*file_); });
+}
+
+std::vector<correlate::ClockSkew> SidePasses::Skews(TscRange range) {
+  // The last record may have a time that the analyses do not believe.
+  if (skews_.valid() && range_ == range) return skews_.get();
+  return correlate::CompareClocks(*file_, range);
+}
+
+std::vector<correlate::DomainClock> SidePasses::GuestClocks() {
+  return guest_clocks_.valid() ? guest_clocks_.get() : correlate::FindGuestClocks(*file_);
+}
+
+}  // namespace xenoscope::analysis
