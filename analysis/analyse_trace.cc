@@ -233,7 +233,8 @@ void CountFirst(const trace::TraceFile& file, const TraceHints& hints, Tsc throu
   for (const uint64_t part : {64, 8, 2}) {
     if (through <= begin) break;
     first.Count(begin + (through - begin) / part);
-    if (ClocksMayDiffer(file, first.totals())) side.BeginSkews();
+    const correlate::TimelineFaults& faults = first.totals().faults;
+    if (ClocksMayDiffer(file, first.totals())) side.BeginSkews(faults.mismatches);
     if (GuestClocksAreWanted(hints, first.TakenVolume())) side.BeginGuestClocks();
   }
   first.Count(through);
@@ -310,7 +311,9 @@ void CompleteTotals(const trace::TraceFile& file, const TraceHints& hints,
   const trace::RecordCount all = volume.Total();
   totals.records = all.records;
   totals.record_bytes = all.bytes;
-  if (ClocksMayDiffer(file, totals)) totals.skews = side.Skews({totals.first, totals.last});
+  if (ClocksMayDiffer(file, totals)) {
+    totals.skews = side.Skews({totals.first, totals.last}, totals.faults.mismatches);
+  }
   if (GuestClocksAreWanted(hints, volume)) totals.guest_clocks = side.GuestClocks();
 }
 

@@ -5,11 +5,12 @@
 
 namespace xenoscope::analysis {
 
-void SidePasses::BeginSkews() {
+void SidePasses::BeginSkews(TscRange contradictions) {
   if (skews_.valid()) return;
   range_ = {file_->Stream().next_tsc(), trace::LastTsc(*file_)};
-  skews_ =
-      std::async(std::launch::async, [this] { return correlate::CompareClocks(*file_, range_); });
+  skews_ = std::async(std::launch::async, [this, contradictions] {
+    return correlate::CompareClocks(*file_, range_, contradictions);
+  });
 }
 
 void SidePasses::BeginGuestClocks() {
@@ -18,10 +19,13 @@ void SidePasses::BeginGuestClocks() {
       std::async(std::launch::async, [this] { return correlate::FindGuestClocks(*file_); });
 }
 
-std::vector<correlate::ClockSkew> SidePasses::Skews(TscRange range) {
+std::vector<correlate::ClockSkew> SidePasses::Skews(TscRange range, TscRange contradictions) {
   // The last record may have a time that the analyses do not believe.
-  if (skews_.valid() && range_ == range) return skews_.get();
-  return correlate::CompareClocks(*file_, range);
+  if (skews_.valid() && range_ == range) {
+    auto skews = skews_.get();
+    if (!skews.empty()) return skews;  // later contradictions can prove no more
+  }
+  return correlate::CompareClocks(*file_, range, contradictions);
 }
 
 std::vector<correlate::DomainClock> SidePasses::GuestClocks() {

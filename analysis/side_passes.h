@@ -19,10 +19,12 @@ class SidePasses {
   explicit SidePasses(const trace::TraceFile& file) : file_(&file) {}
 
   // Begin the pass on a thread of its own, unless it has begun. The threads end before this does.
-  void BeginSkews();
+  // `contradictions` are those that are known (correlate::CompareClocks).
+  void BeginSkews(TscRange contradictions);
   void BeginGuestClocks();
-  // Return what the pass found, once. One that has not begun is made here.
-  [[nodiscard]] std::vector<correlate::ClockSkew> Skews(TscRange range);
+  // Return what the pass found, once. One that has not begun, or for too short a time, is made
+  // here.
+  [[nodiscard]] std::vector<correlate::ClockSkew> Skews(TscRange range, TscRange contradictions);
   [[nodiscard]] std::vector<correlate::DomainClock> GuestClocks();
 
  private:

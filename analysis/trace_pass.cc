@@ -34,8 +34,9 @@ absl::StatusOr<TraceMetadata> PassOverTrace(
   XENOSCOPE_RETURN_IF_ERROR(CheckLimits(file, pipeline.timeline().faults(),
                                         pipeline.timeline().vcpus().size(), metadata.range));
   metadata.vcpus = pipeline.timeline().vcpus().size();
-  if (pipeline.timeline().faults().runstate_mismatches > 0) {
-    metadata.skews = correlate::CompareClocks(file, metadata.range);
+  const correlate::TimelineFaults& faults = pipeline.timeline().faults();
+  if (faults.runstate_mismatches > 0) {
+    metadata.skews = correlate::CompareClocks(file, metadata.range, faults.mismatches);
   }
   return metadata;
 }

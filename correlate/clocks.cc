@@ -98,7 +98,9 @@ int64_t SignedDistance(Tsc a, Tsc b) { return static_cast<int64_t>(a.value - b.v
 
 class ClockComparison {
  public:
-  explicit ClockComparison(TscRange range) : range_(range) {}
+  // `cut_at`: when a visit began, of which only the end comes; null: the visit does not count.
+  explicit ClockComparison(TscRange range, std::optional<Tsc> cut_at = std::nullopt)
+      : range_(range), cut_at_(cut_at) {}
 
   // The events whose records it takes, as a handler of trace::OrderedStream.
   static constexpr trace::EventTargets<trace::AnyTarget> kEvents = [] {
@@ -109,31 +111,45 @@ class ClockComparison {
   }();
 
   void TakeNonRecord(const Item& item) {
-    if (item.kind == ItemKind::kLossBegin || item.kind == ItemKind::kDamaged) {
-      Open(item.record.pcpu).reset();  // the end of the visit is not known
+    const bool ends = item.kind == ItemKind::kPcpuEnd;
+    if (ends || item.kind == ItemKind::kLossBegin || item.kind == ItemKind::kDamaged) {
+      On(item.record.pcpu) = {.seen = true, .open = {}};  // the end of the visit is not known
     }
   }
   void TakeRecord(const trace::Record& record, const trace::AnyTarget& /*target*/) {
     if (record.event != Event::kRunstateChange) return;
     const VcpuRef vcpu = trace::UnpackVcpu(record.payload.Word(0));
-    if (IsIdle(vcpu)) return;
     const bool runs = trace::RunstateNew(record.id) == trace::Runstate::kRunning;
     const bool ran = trace::RunstateOld(record.id) == trace::Runstate::kRunning;
     const Visit here{record.pcpu, record.tsc, record.tsc, record.offset};
-    std::optional<Running>& open = Open(record.pcpu);
+    if (!runs && !ran) {
+      if (!IsIdle(vcpu)) Add(vcpu, here);
+      return;
+    }
+    Pcpu& pcpu = On(record.pcpu);
+    const bool is_cut = !std::exchange(pcpu.seen, true) && !runs && cut_at_;
+    if (IsIdle(vcpu)) return;
+    if (is_cut) pcpu.open = Running{vcpu, {record.pcpu, *cut_at_, *cut_at_, record.offset}};
     if (runs) {
-      open = Running{vcpu, here};
-    } else if (!ran) {
-      Add(vcpu, here);
-    } else if (open) {
-      if (open->vcpu == vcpu) {
-        open->visit.end = record.tsc;
-        Add(vcpu, open->visit);
+      pcpu.open = Running{vcpu, here};
+    } else if (pcpu.open) {
+      if (pcpu.open->vcpu == vcpu) {
+        pcpu.open->visit.end = record.tsc;
+        Add(vcpu, pcpu.open->visit);
       }
-      open.reset();
+      pcpu.open.reset();
     }
   }
 
+  // Whether two clocks are proven to differ.
+  [[nodiscard]] bool has_proof() const { return has_proof_; }
+  // Whether the end of a visit may come that began before `at`, on one of so many pCPUs.
+  [[nodiscard]] bool HasOpenBefore(Tsc at, size_t pcpus) const {
+    const auto seen = std::ranges::count_if(pcpus_, &Pcpu::seen);
+    return static_cast<size_t>(seen) < pcpus || std::ranges::any_of(pcpus_, [at](const Pcpu& each) {
+             return each.open && each.open->visit.begin < at;
+           });
+  }
   const Pairs& pairs() const { return pairs_; }
 
  private:
@@ -142,9 +158,15 @@ class ClockComparison {
     Visit visit;
   };
 
-  std::optional<Running>& Open(PcpuId pcpu) {
-    if (pcpu.value >= open_.size()) open_.resize(pcpu.value + 1);
-    return open_[pcpu.value];
+  // What is known of one pCPU now.
+  struct Pcpu {
+    bool seen = false;  // it is known who runs, or that nothing is known of that
+    std::optional<Running> open;
+  };
+
+  Pcpu& On(PcpuId pcpu) {
+    if (pcpu.value >= pcpus_.size()) pcpus_.resize(pcpu.value + 1);
+    return pcpus_[pcpu.value];
   }
 
   void Add(VcpuRef vcpu, const Visit& visit) {
@@ -173,12 +195,15 @@ class ClockComparison {
     const int64_t end = SignedDistance(high.end, low.begin);
     found->second.parts[part].Add(begin, end);
     if (begin < 0 && end > 0 && !found->second.proof_offset) {
+      has_proof_ = true;
       found->second.proof_offset = (a.begin > b.begin ? a : b).offset;
     }
   }
 
   TscRange range_;
-  std::vector<std::optional<Running>> open_;                // by pCPU
+  std::optional<Tsc> cut_at_;
+  bool has_proof_ = false;
+  std::vector<Pcpu> pcpus_;                                 // by number
   absl::flat_hash_map<VcpuRef, std::deque<Visit>> visits_;  // those not older than kUnboundedSkew
   Pairs pairs_;
 };
@@ -224,25 +249,48 @@ ClockSkew Describe(PcpuId reference, PcpuId pcpu, const Pair& pair) {
   return skew;
 }
 
+// How far the search for a proof goes on before it looks whether it has one, in cycles (some
+// milliseconds).
+constexpr Cycles kBetweenLooks = Cycles{1} << 24;
+
+// Whether visits overlap. Where two do, the later one contradicts the other: its begin is one of
+// the contradictions. Reads what is between these, and then what is open there to its end.
+bool HasProof(const trace::TraceFile& file, TscRange range, TscRange contradictions) {
+  if (contradictions.Empty()) return false;
+  const Tsc before{contradictions.begin.value - std::min<uint64_t>(contradictions.begin.value, 1)};
+  ClockComparison comparer(range, before);
+  trace::OrderedStream stream = file.Stream(before);
+  const size_t pcpus = stream.open_pcpus();
+  while (stream.next_tsc() != stream.kEnd) {
+    const Tsc next = stream.next_tsc();
+    if (next >= contradictions.end && !comparer.HasOpenBefore(contradictions.end, pcpus)) break;
+    stream.ForEach<false, trace::RecordOrder::kTime>(next + kBetweenLooks, ClockComparison::kEvents,
+                                                     comparer);
+    if (comparer.has_proof()) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
-std::vector<ClockSkew> CompareClocks(const trace::TraceFile& file, TscRange range) {
-  if (file.index().pcpus.size() < 2) return {};
+std::vector<ClockSkew> CompareClocks(const trace::TraceFile& file, TscRange range,
+                                     TscRange contradictions) {
+  if (file.index().pcpus.size() < 2 || !HasProof(file, range, contradictions)) return {};
   ClockComparison comparer(range);
   trace::OrderedStream stream = file.Stream();
   stream.ForEach<false, trace::RecordOrder::kTime>(stream.kEnd, ClockComparison::kEvents, comparer);
   const Pairs& pairs = comparer.pairs();
-  // The reference is the first of the clocks with the fewest contradictions.
-  std::map<PcpuId, size_t> contradictions;
+  // The reference is the first of the clocks that fewest others are proven to differ from.
+  std::map<PcpuId, size_t> proofs;
   for (const auto& [pcpus, pair] : pairs) {
-    contradictions[pcpus.first] += pair.proof_offset ? 1 : 0;
-    contradictions[pcpus.second] += pair.proof_offset ? 1 : 0;
+    proofs[pcpus.first] += pair.proof_offset ? 1 : 0;
+    proofs[pcpus.second] += pair.proof_offset ? 1 : 0;
   }
-  if (contradictions.empty()) return {};
+  if (proofs.empty()) return {};
   const PcpuId reference =
-      std::min_element(contradictions.begin(), contradictions.end(),
-                       [](const auto& a, const auto& b) { return a.second < b.second; })
-          ->first;
+      std::min_element(proofs.begin(), proofs.end(), [](const auto& a, const auto& b) {
+        return a.second < b.second;
+      })->first;
   std::vector<ClockSkew> skews;
   std::vector<PcpuId> reported;
   for (const bool direct : {true, false}) {

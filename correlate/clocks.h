@@ -47,8 +47,11 @@ inline constexpr int64_t kUnboundedSkew = 2 * kMaxSkew;
 
 // Returns the clocks that are proven to differ: each from the clock that agrees with most others,
 // or, if nothing relates the two, from some other clock. None if no record contradicts another.
-// `range` is the time of the trace. One pass over the stream. Memory: by pairs of pCPUs between
-// which vCPUs move. Time: by visits within kUnboundedSkew of each other.
-[[nodiscard]] std::vector<ClockSkew> CompareClocks(const trace::TraceFile& file, TscRange range);
+// `range` is the time of the trace, `contradictions` that of all runstate changes that contradict
+// others. One pass over the stream up to the first proof, from the first contradiction to the last;
+// if there is a proof, another one over the whole. Memory: by pairs of pCPUs between which vCPUs
+// move. Time: by visits within kUnboundedSkew of each other.
+[[nodiscard]] std::vector<ClockSkew> CompareClocks(const trace::TraceFile& file, TscRange range,
+                                                   TscRange contradictions);
 
 }  // namespace xenoscope::correlate

@@ -9,6 +9,7 @@
 
 #include "analysis/analyse_trace.h"
 #include "analysis/summary/registry.h"
+#include "tests/unit/analysis/random_trace.h"
 #include "tests/unit/trace/trace_builder.h"
 #include "trace/trace_file.h"
 
@@ -50,6 +51,7 @@ TraceBuilder ContradictoryTrace() {
   return trace;
 }
 
+constexpr TscRange kContradictions{Tsc{kBegin + 700}, Tsc{kBegin + 1001}};  // the first
 constexpr TscRange kRange{Tsc{kBegin}, Tsc{kBegin + (kPeriods - 1) * kPeriod + 1700}};
 
 std::vector<std::string> Lines(const std::vector<correlate::ClockSkew>& skews) {
@@ -78,17 +80,17 @@ class SidePassesTest : public ::testing::Test {
  protected:
   const TraceBuilder bytes_ = ContradictoryTrace();
   const trace::TraceFile file_ = *trace::TraceFile::FromBytes(bytes_.bytes(), "test");
-  const std::vector<std::string> skews_ = Lines(correlate::CompareClocks(file_, kRange));
+  const std::vector<std::string> skews_ = Lines(correlate::CompareClocks(file_, kRange, kRange));
   const std::vector<std::string> guest_clocks_ = Lines(correlate::FindGuestClocks(file_));
 };
 
 TEST_F(SidePassesTest, FindTheSameWhetherTheyBeganEarlierOrNot) {
   SidePasses begun(file_);
-  begun.BeginSkews();
+  begun.BeginSkews(kContradictions);
   begun.BeginGuestClocks();
   SidePasses late(file_);
   for (SidePasses* side : {&begun, &late}) {
-    EXPECT_EQ(Lines(side->Skews(kRange)), skews_);
+    EXPECT_EQ(Lines(side->Skews(kRange, kContradictions)), skews_);
     EXPECT_EQ(Lines(side->GuestClocks()), guest_clocks_);
   }
   EXPECT_THAT(skews_, SizeIs(1));
@@ -105,6 +107,23 @@ TEST_F(SidePassesTest, AreMadeWhateverTheNumberOfPartitions) {
     EXPECT_EQ(Lines(result->trace.skews), skews_);
     EXPECT_EQ(Lines(result->trace.guest_clocks), guest_clocks_);
   }
+}
+
+TEST(SidePasses, CompareClocksAsIfAllRecordsContradicted) {
+  size_t proven = 0;
+  for (uint32_t seed = 0; seed < 50; ++seed) {
+    SCOPED_TRACE(seed);
+    const RandomTrace random(seed);
+    const auto file = trace::TraceFile::FromBytes(random.trace().bytes(), "test");
+    ASSERT_TRUE(file.ok()) << file.status();
+    const auto result = AnalysePartitions(*file, {}, AllAnalyses, {});
+    ASSERT_TRUE(result.ok()) << result.status();
+    const TscRange whole{result->trace.first, result->trace.last};
+    const auto skews = Lines(correlate::CompareClocks(*file, whole, {whole.begin, whole.end + 1}));
+    EXPECT_EQ(Lines(result->trace.skews), skews);
+    proven += skews.size();
+  }
+  EXPECT_GT(proven, 0U);
 }
 
 TEST_F(SidePassesTest, DoNotSearchForClocksThatNobodyWants) {

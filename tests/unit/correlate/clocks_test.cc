@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "correlate/timeline.h"
 #include "tests/unit/trace/trace_builder.h"
+#include "trace/ordered_stream.h"
 #include "trace/trace_file.h"
 
 namespace xenoscope::correlate {
@@ -40,10 +42,19 @@ TraceBuilder HoppingVcpu(int64_t ahead, int64_t drift = 0, uint64_t turns = 64) 
   return trace;
 }
 
+// Compares the clocks where a timeline has found contradictions.
+std::vector<ClockSkew> Compared(const trace::TraceFile& file) {
+  TimelineObserver nobody;
+  Timeline timeline(nobody);
+  trace::OrderedStream stream = file.Stream();
+  while (const trace::Item* item = stream.Next()) timeline.Take(*item);
+  return CompareClocks(file, {Tsc{kBegin}, Tsc{kBegin + 64'000}}, timeline.faults().mismatches);
+}
+
 std::vector<ClockSkew> Compared(const TraceBuilder& bytes) {
   const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
   EXPECT_TRUE(file.ok());
-  return CompareClocks(*file, {Tsc{kBegin}, Tsc{kBegin + 64'000}});
+  return Compared(*file);
 }
 
 TEST(Clocks, AgreeWithoutContradiction) {
@@ -75,6 +86,35 @@ TEST(Clocks, DetectSkewFromWakeups) {
   EXPECT_EQ(skews[0].proof_offset, 12U + 4 * 16 + 12);  // the waking
 }
 
+TEST(Clocks, AreComparedFromTheFirstContradiction) {
+  // d1v0 runs on p0 from long before until long after the only contradiction: it runs on p1, too.
+  // Before and after that, other vCPUs run.
+  constexpr uint64_t kLater = kBegin + 60'000;
+  TraceBuilder trace;
+  trace.Window(0, {Rec(kRunnableToRunning, kBegin, {kD1V0})});
+  trace.Window(0, {Rec(kRunningToBlocked, kLater + 90'000, {kD1V0})});
+  for (uint64_t at = kBegin; at < kLater; at += 1000) {
+    trace.Window(1, {Rec(kRunnableToRunning, at, {trace::Vcpu(2, 0)}),
+                     Rec(kRunningToRunnable, at + 900, {trace::Vcpu(2, 0)})});
+  }
+  trace.Window(
+      1, {Rec(kRunnableToRunning, kLater, {kD1V0}), Rec(kRunningToBlocked, kLater + 100, {kD1V0})});
+  const auto skews = Compared(trace);
+  ASSERT_EQ(skews.size(), 1U);
+  EXPECT_EQ(skews[0].first.min, 60'100);  // on p1 before p0
+}
+
+TEST(Clocks, ContradictionWithoutOverlapProvesNothing) {
+  //   p0     d1v0 runs 1000-1400, is said to block again at 1500
+  //   p1     d1v0 runs 1600-1900
+  TraceBuilder trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 1000, {kD1V0}), Rec(kRunningToBlocked, 1400, {kD1V0}),
+                   Rec(kRunningToBlocked, 1500, {kD1V0})});
+  trace.Window(1, {Rec(kBlockedToRunnable, 1550, {kD1V0}), Rec(kRunnableToRunning, 1600, {kD1V0}),
+                   Rec(kRunningToBlocked, 1900, {kD1V0})});
+  EXPECT_TRUE(Compared(trace).empty());
+}
+
 TEST(Clocks, DetectDrift) {
   const auto skews = Compared(HoppingVcpu(150, 5));
   ASSERT_EQ(skews.size(), 1U);
@@ -88,7 +128,7 @@ TEST(Clocks, AgreeAfterCorrection) {
   const TraceBuilder bytes = HoppingVcpu(350);
   auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
   ASSERT_TRUE(file->ShiftClock(PcpuId{1}, -350).ok());
-  EXPECT_TRUE(CompareClocks(*file, {Tsc{kBegin}, Tsc{kBegin + 64'000}}).empty());
+  EXPECT_TRUE(Compared(*file).empty());
   EXPECT_EQ(file->ShiftClock(PcpuId{7}, 1).message(),
             "test: no pCPU 7 in this trace, which has 2 of them");
 }
