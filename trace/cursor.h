@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/bytes.h"
@@ -59,9 +60,49 @@ concept RecordSink = requires(S& sink, PcpuId pcpu, const std::optional<VcpuRef>
   { sink.Commit(item) } -> std::same_as<bool>;
 };
 
+// A sink that also takes records that a cursor has decoded before.
+template <typename S, typename Target>
+concept RunSink = RecordSink<S, Target> &&
+    requires(S& sink, const Record& record, const Target& target) {
+  sink.Give(record, target);
+};
+
+// The wanted records that a cursor has passed over, and counted, but not given, in the order of its
+// trace.
+class Run {
+ public:
+  // Longer ones are divided.
+  static constexpr size_t kMost = 64;
+
+  explicit Run(PcpuId pcpu) {
+    for (Record& record : records_) record.pcpu = pcpu;
+  }
+  // Begins a new run; returns the place of its first record, whose pCPU is set.
+  Record* Clear() {
+    next_ = end_ = records_.data();
+    return records_.data();
+  }
+  void SetEnd(const Record* end) { end_ = end; }
+  // Returns the next records up to the time `through`. O(records up to it).
+  std::span<const Record> TakeUpTo(Tsc through) {
+    const Record* const begin = next_;
+    const auto is_later = [through](const Record& record) { return record.tsc > through; };
+    next_ = through == kEndOfTime ? end_ : std::find_if(begin, end_, is_later);
+    return {begin, next_};
+  }
+
+  static constexpr Tsc kEndOfTime{~uint64_t{0}};
+
+ private:
+  std::array<Record, kMost> records_;
+  const Record* next_ = records_.data();
+  const Record* end_ = records_.data();
+};
+
 // What the cursors of a stream know of common records by their first word, of which a trace has
 // some dozens: a hash table that forgets everything when it is a quarter full. The cursors share
-// it, so that it stays in the processor's nearest cache however many there are.
+// it, so that it stays in the processor's nearest cache however many there are. It owns what copies
+// of one cursor share.
 class HeadCache {
  public:
   struct Entry {
@@ -88,6 +129,8 @@ class HeadCache {
 
   // Returns new counts, which live as long as the cache.
   Counts& AddCounts() { return *counts_.emplace_back(std::make_unique<Counts>()); }
+  // Returns a new run of the pCPU, which lives as long as the cache.
+  Run& AddRun(PcpuId pcpu) { return *runs_.emplace_back(std::make_unique<Run>(pcpu)); }
   // Adds to the volume what these counts of the cache have.
   void AddTo(PcpuVolume& volume, const Counts& counts) const;
 
@@ -111,6 +154,7 @@ class HeadCache {
   std::array<Entry, kSize> entries_{};
   size_t known_ = 0;  // entries that are not free
   std::vector<std::unique_ptr<Counts>> counts_;
+  std::vector<std::unique_ptr<Run>> runs_;
 };
 
 // Walks through one pCPU's items. Their TSC never goes back: a record whose TSC its neighbours
@@ -138,14 +182,16 @@ class Cursor {
   // `wanted` has the events that say which vCPU runs (kRunstateChange, kContinueRunning).
   //
   // If kOrder is kCrossing, the cursor is left before its next item later than `limit` that crosses
-  // (trace::Crosses), or is no common record. The wanted records before that item are its run: the
-  // next call begins with them, and GiveRun gives them earlier.
+  // (trace::Crosses), or is no common record, or Run::kMost records behind the last item. The
+  // wanted records before that item are its run: the next call begins with them, and GiveRun gives
+  // them earlier.
   template <bool kCount, RecordOrder kOrder, typename Target, RecordSink<Target> Sink>
   void Take(Sink& sink, Tsc limit, Tsc through, const EventTargets<Target>& wanted);
-  // Gives the records of the run up to the time `through`, all by default.
-  template <typename Target, RecordSink<Target> Sink>
+  // Gives the records of the run up to the time `through`, all by default. `wanted` is what it was
+  // when the run was found.
+  template <typename Target, RunSink<Target> Sink>
   [[gnu::noinline]] void GiveRun(Sink& sink, const EventTargets<Target>& wanted,
-                                 Tsc through = kEndOfTime);
+                                 Tsc through = Run::kEndOfTime);
   // Passes over the common records of two cursors of one stream up to the time `through`, one of
   // each in turn, and counts none: where a record is depends on the one before, for which the
   // processor waits, so that two take hardly longer than one. Stops before an item of one of them
@@ -178,14 +224,12 @@ class Cursor {
   // looks ahead.
   static constexpr size_t kPrefetchDistance = 1024;
 
-  static constexpr Tsc kEndOfTime{~uint64_t{0}};
-
   // Takes the common records, with everything in registers; stops before what is not common.
   // Returns whether the sink takes more.
   template <bool kCount, typename Target, RecordSink<Target> Sink>
   bool TakeCommon(Sink& sink, Tsc limit, Tsc through, const EventTargets<Target>& wanted);
-  // Makes the run: passes over the common records up to the time `through`, or to the next wanted
-  // one that crosses.
+  // Makes the run: passes over the common records up to the time `through`, to the next wanted one
+  // that crosses, or to one for which the run has no room.
   template <bool kCount, typename Target>
   [[gnu::noinline]] void FindRun(Tsc through, const EventTargets<Target>& wanted);
   // Where a cursor is while its records are passed over.
@@ -238,13 +282,7 @@ class Cursor {
   uint64_t end_ = 0;
   Tsc last_tsc_;
   Tsc next_tsc_;
-  // The records that have been passed over, and counted, but not given.
-  struct Run {
-    uint64_t begin = 0;  // bytes of the file
-    uint64_t end = 0;
-    Tsc last_tsc;  // the time of the record before
-  };
-  Run run_;
+  Run* run_ = nullptr;              // that of heads_; null: none has been needed
   std::optional<VcpuRef> current_;  // the vCPU that runs after the last item
   HeadCache* heads_;
   HeadCache::Counts* counts_;  // those of heads_
@@ -258,7 +296,7 @@ class Cursor {
 
 template <bool kCount, RecordOrder kOrder, typename Target, RecordSink<Target> Sink>
 void Cursor::Take(Sink& sink, Tsc limit, Tsc through, const EventTargets<Target>& wanted) {
-  if (kOrder == RecordOrder::kCrossing) GiveRun<Target>(sink, wanted);
+  if constexpr (kOrder == RecordOrder::kCrossing) GiveRun<Target>(sink, wanted);
   do {
     if (has_pending_) {
       has_pending_ = false;
@@ -353,13 +391,15 @@ template <bool kCount, typename Target, RecordSink<Target> Sink>
 
 template <bool kCount, typename Target>
 void Cursor::FindRun(Tsc through, const EventTargets<Target>& wanted) {
+  if (run_ == nullptr) run_ = &heads_->AddRun(pcpu_);
+  Record* passed = run_->Clear();
+  const Record* const end_of_run = passed + Run::kMost;
   const std::byte* const file = file_;
   const std::byte* at = file + pos_;
   const std::byte* const last_start = file + end_ - std::min(end_, kMaxRecordBytes + 4);
   const uint64_t tsc_offset = tsc_offset_;
   uint64_t* const taken = counts_->by_head.data();
   uint64_t last = last_tsc_.value;
-  run_ = {.begin = pos_, .end = pos_, .last_tsc = last_tsc_};
   std::optional<Tsc> next;  // the time of the item behind the run, if that is a common record
   while (at <= last_start) {
     const auto word = LoadUnchecked<uint32_t>(at);
@@ -369,27 +409,41 @@ void Cursor::FindRun(Tsc through, const EventTargets<Target>& wanted) {
       if (known == nullptr) break;
     }
     const uint32_t shape = word >> 28;
-    const std::byte* const behind = at + 4 + (shape & 8) + size_t{shape & 7} * 4;
+    const std::byte* const payload = at + 4 + (shape & 8);
+    const std::byte* const behind = payload + size_t{shape & 7} * 4;
     __builtin_prefetch(behind + kPrefetchDistance);
     const uint64_t has_tsc = uint64_t{0} - (shape >> 3);
     const uint64_t jump = (LoadUnchecked<uint64_t>(at + 4) + tsc_offset - last) & has_tsc;
     if (jump >= kSuspiciousTscJump) break;
-    // Before its time is believed, as in TakeCommon.
-    if (known->names_running_vcpu &&
-        !CanExist(UnpackVcpu(LoadUnchecked<uint32_t>(at + 4 + (shape & 8))))) [[unlikely]] {
-      break;
+    const Target* const target = wanted[static_cast<size_t>(known->head.event)];
+    if (known->crosses) {
+      // Before its time is believed, as in TakeCommon.
+      if (known->names_running_vcpu && !CanExist(UnpackVcpu(LoadUnchecked<uint32_t>(payload))))
+          [[unlikely]] {
+        break;
+      }
+      if (target == nullptr && known->names_running_vcpu && last + jump <= through.value) {
+        break;  // Prepare notes who runs
+      }
     }
-    const bool crosses = known->crosses && wanted[static_cast<size_t>(known->head.event)];
-    if (crosses || last + jump > through.value) {
+    const bool stops = (known->crosses && target != nullptr) || passed == end_of_run;
+    if (stops || last + jump > through.value) {
       next = Tsc{last + jump};
       break;
     }
-    if (known->names_running_vcpu) break;  // not wanted, but Prepare notes who runs
     last += jump;
     if (kCount) ++taken[known->number];
+    if (target != nullptr) {
+      static_cast<RecordHead&>(*passed) = known->head;
+      passed->tsc = Tsc{last};
+      passed->offset = static_cast<uint64_t>(at - file);
+      passed->payload = Payload(payload, known->head.words);
+      ++passed;
+    }
     at = behind;
   }
-  pos_ = run_.end = static_cast<uint64_t>(at - file);
+  run_->SetEnd(passed);
+  pos_ = static_cast<uint64_t>(at - file);
   last_tsc_ = Tsc{last};
   if (next) {
     next_tsc_ = *next;
@@ -443,36 +497,12 @@ template <typename IsKnown>
   return stopped;
 }
 
-template <typename Target, RecordSink<Target> Sink>
+template <typename Target, RunSink<Target> Sink>
 void Cursor::GiveRun(Sink& sink, const EventTargets<Target>& wanted, Tsc through) {
-  const std::byte* const file = file_;
-  const std::byte* at = file + run_.begin;
-  const std::byte* const end = file + run_.end;
-  uint64_t last = run_.last_tsc.value;
-  while (at < end) {
-    const auto word = LoadUnchecked<uint32_t>(at);
-    const HeadCache::Entry* known = &heads_->Guess(word);
-    if (known->word != word) [[unlikely]] {
-      known = heads_->Look(word);
-    }
-    const FirstWord header{word};
-    if (header.has_tsc()) {
-      const Tsc tsc = LoadTsc(at + 4);
-      if (tsc > through) break;
-      last = tsc.value;
-    }
-    if (const Target* const target = wanted[static_cast<size_t>(known->head.event)]) {
-      Record& record = sink.Slot(pcpu_);
-      static_cast<RecordHead&>(record) = known->head;
-      record.tsc = Tsc{last};
-      record.offset = static_cast<uint64_t>(at - file);
-      record.payload = Payload(at + header.PayloadOffset(), known->head.words);
-      sink.CommitRecord(current_, *target);
-    }
-    at += header.SizeBytes();
+  if (run_ == nullptr) return;
+  for (const Record& record : run_->TakeUpTo(through)) {
+    sink.Give(record, *wanted[static_cast<size_t>(record.event)]);
   }
-  run_.begin = static_cast<uint64_t>(at - file);
-  run_.last_tsc = Tsc{last};
 }
 
 }  // namespace xenoscope::trace

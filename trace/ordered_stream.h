@@ -119,6 +119,7 @@ class OrderedStream {
       handler.TakeRecord(record, target);
       return true;
     }
+    void Give(const Record& passed, const Target& target) { handler.TakeRecord(passed, target); }
     bool Commit(const Item& item) {
       if (item.kind == ItemKind::kRecord) {
         const Target* target = wanted[static_cast<size_t>(item.record.event)];
@@ -182,7 +183,7 @@ void OrderedStream::Merge(Tsc through, const EventTargets<Target>& wanted, Sink&
       SiftDown();
     }
   }
-  if (kOrder == RecordOrder::kCrossing) GiveRuns(wanted, sink);
+  if constexpr (kOrder == RecordOrder::kCrossing) GiveRuns(wanted, sink);
 }
 
 template <typename Target, typename Sink>
