@@ -38,9 +38,9 @@ RunnableCause CauseOf(TimelineState old_state) {
 
 }  // namespace
 
-VcpuTrack& Timeline::Vcpu(VcpuRef ref, const Record& record) {
+VcpuTrack& Timeline::FindOrMake(VcpuRef ref, const Record& record) {
   const auto found = by_ref_.find(ref);
-  if (found != by_ref_.end()) return *found->second;
+  if (found != by_ref_.end()) return *(Recent(ref) = found->second);
   auto made = std::make_unique<VcpuTrack>();
   made->ref = ref;
   made->index = numbers_->IndexOf(ref);

@@ -292,7 +292,19 @@ class Timeline {
   [[nodiscard]] Tsc now() const { return now_; }
 
  private:
-  VcpuTrack& Vcpu(VcpuRef ref, const trace::Record& record);
+  // Returns what is known of the vCPU that the record names; at first that is nothing.
+  VcpuTrack& Vcpu(VcpuRef ref, const trace::Record& record) {
+    VcpuTrack* recent = Recent(ref);
+    if (recent != nullptr && recent->ref == ref) [[likely]] {
+      return *recent;
+    }
+    return FindOrMake(ref, record);
+  }
+  [[gnu::noinline]] VcpuTrack& FindOrMake(VcpuRef ref, const trace::Record& record);
+  // The place of a vCPU among those that were named last. Domains have the same few vCPUs.
+  VcpuTrack*& Recent(VcpuRef ref) {
+    return recent_[(ref.domain.value ^ ref.vcpu.value) % recent_.size()];
+  }
   void AdoptVcpu(const VcpuTrack& vcpu);
   // To be called before something on the pCPU changes the vCPU.
   void CatchUp(const VcpuTrack& vcpu, PcpuId by, Tsc at) {
@@ -344,6 +356,7 @@ class Timeline {
       handlers_{};  // by event; null: records of the event change nothing here
   std::vector<std::unique_ptr<VcpuTrack>> vcpus_;
   absl::flat_hash_map<VcpuRef, VcpuTrack*> by_ref_;
+  std::array<VcpuTrack*, 32> recent_{};       // vCPUs that were named last, by a hash; or null
   std::unique_ptr<VcpuTrack> overflow_vcpu_;  // stands for all vCPUs beyond kMaxVcpus
   std::vector<VcpuTrack*> may_be_lost_;       // vCPUs that the next loss may concern
   absl::flat_hash_map<DomainId, std::vector<VcpuTrack*>> alive_;  // vCPUs seen since a domain's end
