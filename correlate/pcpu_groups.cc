@@ -13,6 +13,10 @@ namespace {
 // Longer ones are never needed; so many are no overflow.
 constexpr Cycles kMaxWindow = Cycles{1} << 50;
 
+// From so many pCPUs on, what is known of them and their vCPUs does not stay in the processor's
+// nearest caches while all are read in turns.
+constexpr size_t kManyPcpus = 64;
+
 // What has to be in one group: the vCPUs of a domain, or an idle vCPU.
 uint64_t KeyOf(VcpuRef vcpu) {
   if (IsIdle(vcpu)) return uint64_t{1} << 32 | vcpu.vcpu.value;
@@ -62,17 +66,20 @@ bool PcpuGroups::FindGroups(const trace::OrderedStream& stream, Tsc through, boo
     if (!is_new) join(by, first->second);
     if (const VcpuTrack* track = timeline_->Find(vcpu)) join(by, track->pcpu);
   }
-  return LargestGroup() <= stream.open_pcpus() / 2;
+  return AreWorthIt(stream.open_pcpus());
 }
 
-size_t PcpuGroups::LargestGroup() {
+bool PcpuGroups::AreWorthIt(size_t pcpus) {
   sizes_.assign(groups_.size(), 0);
-  uint32_t largest = 0;
   for (uint32_t pcpu = 0; pcpu < groups_.size(); ++pcpu) {
     groups_[pcpu] = RootOf(groups_, pcpu);
-    largest = std::max(largest, ++sizes_[groups_[pcpu]]);
+    ++sizes_[groups_[pcpu]];
   }
-  return largest;
+  const size_t largest = *std::ranges::max_element(sizes_);
+  if (largest > pcpus / 2) return false;
+  // pCPUs without records are alone, too.
+  const size_t not_alone = groups_.size() - static_cast<size_t>(std::ranges::count(sizes_, 1U));
+  return pcpus >= kManyPcpus || not_alone <= pcpus / 2;
 }
 
 void PcpuGroups::Adapt(uint64_t bytes, size_t pcpus, bool is_cut) {

@@ -56,8 +56,11 @@ class PcpuGroups {
   bool FindGroups(const trace::OrderedStream& stream, Tsc through, bool is_cut);
   // Sets the length for windows of about window_bytes_. O(1).
   void Adapt(uint64_t bytes, size_t pcpus, bool is_cut);
-  // Makes groups_ name each group by one pCPU; returns the number of pCPUs in the largest one.
-  size_t LargestGroup();
+  // Makes groups_ name each group by one pCPU; returns whether to take one group after the other,
+  // of so many pCPUs that have records. That pays if most are alone, as these are read without a
+  // merge, or if there are many. Otherwise the search, a tenth of a pass, takes longer than it
+  // saves.
+  bool AreWorthIt(size_t pcpus);
 
   const Timeline* timeline_;
   uint64_t window_bytes_;

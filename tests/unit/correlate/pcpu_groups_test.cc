@@ -90,6 +90,16 @@ TEST(PcpuGroups, ArePcpusThatShareVcpusOrDomains) {
   EXPECT_EQ(OrderOf({}, idle), "p0 p1 p2 p3") << "idle vCPUs are of no domain";
 }
 
+TEST(PcpuGroups, FewPcpusAreTakenTogetherUnlessMostAreAlone) {
+  std::map<uint32_t, Records> pairs = {{0, Runs(Vcpu(1, 0), 0)},
+                                       {1, Runs(Vcpu(2, 0), 5)},
+                                       {2, Runs(Vcpu(1, 1), 2)},
+                                       {3, Runs(Vcpu(2, 1), 1)}};
+  EXPECT_EQ(OrderOf({}, pairs), "p0 p3 p2 p1 p0 p3 p2 p1");
+  pairs[3] = Runs(Vcpu(3, 0), 1);
+  EXPECT_EQ(OrderOf({}, pairs), "p0 p2 p0 p2 p1 p3");
+}
+
 TEST(PcpuGroups, AVcpuAlsoBelongsToThePcpuWhereItWas) {
   const std::map<uint32_t, Records> window = {{0, Runs(Vcpu(1, 0), 0)}, {1, Runs(Vcpu(2, 0), 5)}};
   const std::map<uint32_t, Records> before = {
