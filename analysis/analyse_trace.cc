@@ -5,6 +5,7 @@
 #include <span>
 #include <thread>
 #include <utility>
+#include <variant>
 
 #include "analysis/describe.h"
 #include "analysis/dispatcher.h"
@@ -103,6 +104,7 @@ void FindVendor(const trace::TraceFile& file, TraceMetadata& metadata) {
 struct Made {
   const MakeAnalyses& analyses;
   trace::RecordOrder order;  // kGroups: the one that the analyses need
+  size_t divide_over;        // the vCPUs among which budgets are divided; 0: all share them
   uint64_t window_bytes;     // of correlate::PcpuGroups
 };
 
@@ -117,10 +119,17 @@ class Partition {
         stream_(file.Stream(stream_from)),
         warm_up_begin_(stream_from.value_or(Tsc{0})) {
     if (made.order == trace::RecordOrder::kTime) pipeline_.UseOrderOfTime();
+    if (made.divide_over == 0) return;
+    for (const auto& analysis : analyses_) {
+      for (EntryBudget* budget : analysis->Budgets()) budget->DivideOver(made.divide_over);
+    }
   }
 
   // Takes the records before `begin`, which only change the state.
   void WarmUp(Tsc begin) {
+    for (const auto& analysis : analyses_) {
+      for (EntryBudget* budget : analysis->Budgets()) budget->BeginLaterPart();
+    }
     pipeline_.StartWarmUp();
     WarmUpFilter filter(file_, pipeline_);
     pipeline_.Pass<false>(stream_, Tsc{begin.value - 1}, filter);
@@ -152,6 +161,14 @@ class Partition {
   bool StateMatches(Partition& next) {
     return CurrentState(next.warm_up_begin_) == next.state_at_begin_ &&
            pipeline_.timeline().MergeIdleVcpus(next.pipeline_.timeline(), next.warm_up_begin_);
+  }
+
+  // Whether it holds for a budget of one of the analyses.
+  [[nodiscard]] bool AnyBudget(bool (EntryBudget::*asks)() const) const {
+    return std::ranges::any_of(analyses_, [asks](const std::unique_ptr<Analysis>& analysis) {
+      return std::ranges::any_of(analysis->Budgets(),
+                                 [asks](const EntryBudget* budget) { return (budget->*asks)(); });
+    });
   }
 
   // Ends what is open; for the last partition.
@@ -317,17 +334,25 @@ void CompleteTotals(const trace::TraceFile& file, const TraceHints& hints,
   if (GuestClocksAreWanted(hints, volume)) totals.guest_clocks = side.GuestClocks();
 }
 
-bool ExceededSharedLimit(const Partition& partition) {
+// Whether the figures depend on the order of different pCPUs' records.
+bool DependsOnOrder(const Partition& partition) {
   return std::ranges::any_of(partition.analyses(), [](const std::unique_ptr<Analysis>& analysis) {
-    return analysis->ExceededSharedLimit();
+    return analysis->DependsOnOrder();
   });
 }
 
-// Returns nothing if a shared limit was exceeded, so that the result depends on the order in which
-// the records came; never in the order of time without partitions.
-absl::StatusOr<std::optional<AnalysisResult>> Analyse(const trace::TraceFile& file,
-                                                      const TraceHints& hints, const Made& made,
-                                                      const std::vector<PartitionBegin>& begins) {
+// How a trace is to be analysed again.
+struct Again {
+  trace::RecordOrder order = trace::RecordOrder::kGroups;
+  size_t divide_over = 0;
+  bool in_parts = true;
+};
+
+// Returns `Again` if the result depends on the order in which the records came, or on where the
+// partitions begin: never in the order of time without partitions.
+absl::StatusOr<std::variant<AnalysisResult, Again>> Analyse(
+    const trace::TraceFile& file, const TraceHints& hints, const Made& made,
+    const std::vector<PartitionBegin>& begins) {
   AnalysisResult result;
   const auto kept = std::make_shared<Kept>();
   SidePasses side(file);
@@ -336,14 +361,21 @@ absl::StatusOr<std::optional<AnalysisResult>> Analyse(const trace::TraceFile& fi
   const Partitions& partitions = kept->partitions;
   const std::vector<Partition*> valid =
       ValidPartitions(partitions, begins, result.partitions_repeated);
-  bool exceeded =
-      std::ranges::any_of(valid, [](const Partition* each) { return ExceededSharedLimit(*each); });
+  const auto any = [&valid](const auto& asks) {
+    return std::ranges::any_of(valid, [&asks](const Partition* each) { return asks(*each); });
+  };
+  bool refused = any([](const Partition& each) { return each.AnyBudget(&EntryBudget::refused); });
+  const bool cut = any([](const Partition& each) { return each.AnyBudget(&EntryBudget::cut); });
+  bool depends = any(DependsOnOrder);
   TraceTotals& totals = result.trace;
   totals = MergePartitions(valid, result.metadata.volume);
-  exceeded = exceeded || ExceededSharedLimit(*valid.back()) || totals.faults.vcpus_over_limit > 0;
+  refused = refused || valid.back()->AnyBudget(&EntryBudget::refused);
+  depends = depends || DependsOnOrder(*valid.back()) || totals.faults.vcpus_over_limit > 0;
+  if (refused) return Again{.divide_over = kept->numbers.All().size()};
   const bool one_order =
       begins.empty() && (made.order == trace::RecordOrder::kTime || file.index().pcpus.size() < 2);
-  if (exceeded && !one_order) return std::nullopt;
+  if (depends && !one_order) return Again{trace::RecordOrder::kTime, made.divide_over, false};
+  if (cut) return Again{made.order, made.divide_over, false};
   CompleteTotals(file, hints, result.metadata.volume, side, totals);
   std::set<VcpuRef> vcpus;
   for (const Partition* partition : valid) {
@@ -367,14 +399,15 @@ absl::StatusOr<AnalysisResult> AnalysePartitions(const trace::TraceFile& file,
                                                  const TraceHints& hints, const MakeAnalyses& make,
                                                  const std::vector<PartitionBegin>& begins,
                                                  uint64_t window_bytes) {
-  const auto analyse = [&](trace::RecordOrder order, const std::vector<PartitionBegin>& parts) {
-    return Analyse(file, hints, {make, order, window_bytes}, parts);
-  };
-  XENOSCOPE_ASSIGN_OR_RETURN(auto result, analyse(trace::RecordOrder::kGroups, begins));
-  if (!result) {
-    XENOSCOPE_ASSIGN_OR_RETURN(result, analyse(trace::RecordOrder::kTime, {}));
+  XENOSCOPE_ASSIGN_OR_RETURN(
+      auto result,
+      Analyse(file, hints, {make, trace::RecordOrder::kGroups, 0, window_bytes}, begins));
+  while (const Again* again = std::get_if<Again>(&result)) {
+    XENOSCOPE_ASSIGN_OR_RETURN(
+        result, Analyse(file, hints, {make, again->order, again->divide_over, window_bytes},
+                        again->in_parts ? begins : std::vector<PartitionBegin>{}));
   }
-  return *std::move(result);
+  return std::get<AnalysisResult>(std::move(result));
 }
 
 absl::StatusOr<AnalysisResult> AnalyseTrace(const trace::TraceFile& file, const TraceHints& hints,

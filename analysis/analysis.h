@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/bounded_table.h"
 #include "analysis/document.h"
 #include "base/resolver.h"
 #include "base/state_snapshot.h"
@@ -130,9 +131,12 @@ class Analysis : public Subscriber {
   // started, with the same saved state there. Called before Finish, for different analyses at the
   // same time.
   virtual void MergeFrom(Analysis& earlier) = 0;
-  // Returns whether a limit that several pCPUs share was exceeded: what found no room then depends
-  // on the order of different pCPUs' records, and the trace is analysed again in the order of time.
-  [[nodiscard]] virtual bool ExceededSharedLimit() const { return false; }
+  // Returns the budgets of its tables, which are the analysis's own. If one is not enough, the
+  // trace is analysed again with divided budgets; if one has cut a later part, without partitions.
+  [[nodiscard]] virtual std::vector<EntryBudget*> Budgets() { return {}; }
+  // Returns whether the figures depend on the order of different pCPUs' records for another reason:
+  // then the trace is analysed again in the order of time.
+  [[nodiscard]] virtual bool DependsOnOrder() const { return false; }
 
   // Returns the kinds of groups that it may add, in their order.
   [[nodiscard]] virtual std::vector<GroupInfo> Groups() const = 0;

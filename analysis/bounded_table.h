@@ -2,9 +2,10 @@
 // table whose size is bounded, so that no guest can make a report use up memory.
 //
 // A table takes at most `max_keys` keys, and all tables that share an EntryBudget take no more than
-// that has. Later keys are counted under the key of a remainder.
+// that allows. Later keys are counted under the key of a remainder.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <concepts>
 #include <cstddef>
@@ -26,10 +27,61 @@ struct TableKey {
   bool operator==(const TableKey&) const = default;
 };
 
-// The number of keys that the tables of an analysis may still take together.
-struct EntryBudget {
-  uint32_t left = 0;
-  bool refused = false;  // a new key found no room: which one, depends on the order of keys
+// The number of keys that the tables of an analysis may take together: so many that they share, and
+// some for each table that has any.
+class EntryBudget {
+ public:
+  // Each vCPU has so many tables.
+  explicit constexpr EntryBudget(uint32_t shared, uint32_t per_table = 0, uint32_t tables = 1)
+      : shared_(shared), per_table_(per_table), tables_(tables), left_(shared) {}
+
+  // Gives all back.
+  void Restart() {
+    left_ = shared_;
+    refused_ = cut_ = false;
+  }
+  // Gives the tables of each of so many vCPUs (1 or more) their part of what all share. No table
+  // takes another's from then on, so that nothing depends on the order of different vCPUs' keys.
+  void DivideOver(size_t vcpus) {
+    most_keys_ = std::max(static_cast<uint32_t>(shared_ / (vcpus * tables_)) + per_table_, 1U);
+    shared_ = left_ = kUnlimited;
+    per_table_ = 0;
+  }
+  // Lets each table take some more keys than in the end, as it is of a later part of a trace: what
+  // an earlier part has (BoundedTable::Prepend) is not known yet.
+  void BeginLaterPart() { factor_ = kFactorOfLaterPart; }
+
+  void AddTable() { left_ += per_table_; }
+  // Takes a key for a table that has `keys`, and may have `max_keys`. Returns whether it may.
+  bool Take(size_t keys, uint32_t max_keys) {
+    if (keys >= uint64_t{std::min(max_keys, most_keys_)} * factor_) {
+      cut_ = factor_ > 1;
+      return false;
+    }
+    if (left_ == 0) {
+      refused_ = true;
+      return false;
+    }
+    if (left_ != kUnlimited) --left_;
+    return true;
+  }
+  // Whether a new key found no room in what tables share: which one, depends on the order of keys.
+  [[nodiscard]] bool refused() const { return refused_; }
+  // Whether a table of a later part has left out a key, which an earlier part may have.
+  [[nodiscard]] bool cut() const { return cut_; }
+
+ private:
+  static constexpr uint32_t kUnlimited = std::numeric_limits<uint32_t>::max();
+  static constexpr uint32_t kFactorOfLaterPart = 4;
+
+  uint32_t shared_;
+  uint32_t per_table_;
+  uint32_t tables_;
+  uint32_t left_;
+  uint32_t most_keys_ = kUnlimited;
+  uint32_t factor_ = 1;
+  bool refused_ = false;
+  bool cut_ = false;
 };
 
 template <typename Value>
@@ -40,16 +92,11 @@ class BoundedTable {
   Value* Find(const TableKey& key, uint32_t max_keys, EntryBudget& budget) {
     if (slots_.empty()) [[unlikely]] {
       Grow();
+      budget.AddTable();
     }
     const size_t at = Probe(key);
     if (slots_[at].value != nullptr) return slots_[at].value;
-    if (entries_.size() >= max_keys) return nullptr;
-    if (budget.left == 0) {
-      budget.refused = true;
-      return nullptr;
-    }
-    --budget.left;
-    return &Insert(key, at);
+    return budget.Take(entries_.size(), max_keys) ? &Insert(key, at) : nullptr;
   }
   // Returns the value of the key, or that of `remainder` when there is no room for the key.
   Value& At(const TableKey& key, const TableKey& remainder, uint32_t max_keys,

@@ -48,6 +48,8 @@ class EipList {
 // instructions that interrupts of the host interrupted.
 class EipLists {
  public:
+  static constexpr uint32_t kLists = 3;
+
   // Adds an exit. O(1); allocates as a table grows.
   void Add(const correlate::ExitContents& exit, EntryBudget& budget);
   // Adds what was counted before; see BoundedTable::Prepend. `budget` is the earlier lists'.

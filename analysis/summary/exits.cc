@@ -104,8 +104,8 @@ class Exits final : public Mergeable<Exits<kDetail>> {
     vcpus_.ForEach([this](VcpuRef /*ref*/, VcpuExits& exits) { Begin(exits, 0); });
   }
 
-  bool ExceededSharedLimit() const override {
-    return parts_budget_.refused || accesses_budget_.refused || eips_budget_.refused;
+  std::vector<EntryBudget*> Budgets() override {
+    return {&parts_budget_, &accesses_budget_, &eips_budget_};
   }
 
   [[nodiscard]] std::vector<GroupInfo> Groups() const override {
@@ -215,9 +215,9 @@ class Exits final : public Mergeable<Exits<kDetail>> {
 
   PerVcpu<VcpuExits> vcpus_;
   // A Stat takes about 1 KiB, a count 50 bytes.
-  EntryBudget parts_budget_{4096};
-  EntryBudget accesses_budget_{4096};
-  EntryBudget eips_budget_{1 << 17};
+  EntryBudget parts_budget_{1 << 14, 32};
+  EntryBudget accesses_budget_{1 << 14, 32};
+  EntryBudget eips_budget_{1 << 17, 128, EipLists::kLists};
 };
 
 }  // namespace

@@ -87,7 +87,7 @@ class GuestCr3 final : public Mergeable<GuestCr3> {
     });
   }
 
-  bool ExceededSharedLimit() const override { return budget_.refused; }
+  std::vector<EntryBudget*> Budgets() override { return {&budget_}; }
 
   [[nodiscard]] std::vector<GroupInfo> Groups() const override { return {kCr3Group}; }
   void DescribeVcpu(VcpuRef ref, const TraceMetadata& /*metadata*/, Section& out) const override {
@@ -173,7 +173,7 @@ class GuestCr3 final : public Mergeable<GuestCr3> {
   }
 
   PerVcpu<Vcpu> vcpus_;
-  EntryBudget budget_{1 << 16};
+  EntryBudget budget_{1 << 16, 64};
 };
 
 }  // namespace

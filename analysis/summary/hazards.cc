@@ -57,7 +57,7 @@ class Hazards final : public Mergeable<Hazards> {
   }
 
   void StartCounting(const correlate::Timeline& /*timeline*/) override {
-    budget_ = EntryBudget{kBudget};
+    budget_.Restart();
     vcpus_.ForEach([](VcpuRef /*ref*/, Vcpu& vcpu) {
       vcpu.at_addresses = {};
       vcpu.elsewhere = {};
@@ -79,7 +79,7 @@ class Hazards final : public Mergeable<Hazards> {
     });
   }
 
-  bool ExceededSharedLimit() const override { return budget_.refused; }
+  std::vector<EntryBudget*> Budgets() override { return {&budget_}; }
 
   [[nodiscard]] std::vector<GroupInfo> Groups() const override { return {kHazardsGroup}; }
   void DescribeVcpu(VcpuRef ref, const TraceMetadata& metadata, Section& out) const override {
@@ -100,8 +100,6 @@ class Hazards final : public Mergeable<Hazards> {
   }
 
  private:
-  static constexpr uint32_t kBudget = 1 << 16;
-
   struct Domain {
     int running = 0;  // number of its vCPUs that run
     Tsc now;
@@ -147,7 +145,7 @@ class Hazards final : public Mergeable<Hazards> {
 
   PerVcpu<Vcpu> vcpus_;
   absl::flat_hash_map<DomainId, std::unique_ptr<Domain>> domains_;
-  EntryBudget budget_{kBudget};
+  EntryBudget budget_{1 << 16, 128};
 };
 
 }  // namespace

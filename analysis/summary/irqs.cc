@@ -79,7 +79,7 @@ class Irqs final : public Mergeable<Irqs> {
         [](uint64_t& count, uint64_t more) { count += more; }, others);
   }
 
-  bool ExceededSharedLimit() const override {
+  bool DependsOnOrder() const override {
     return handled_.Known(kOthers) != nullptr || moves_.Known(kOthers) != nullptr ||
            unmapped_.Known(kOthers) != nullptr;
   }

@@ -85,10 +85,11 @@ class Preemptions final : public Mergeable<Preemptions> {
     });
   }
 
+  std::vector<EntryBudget*> Budgets() override { return {&budget_}; }
   // A loss ends the waits of all vCPUs at one instant, in any order: that matters where a vCPU has
   // waited for more others than are kept.
-  bool ExceededSharedLimit() const override {
-    bool exceeded = budget_.refused;
+  bool DependsOnOrder() const override {
+    bool exceeded = false;
     vcpus_.ForEach([&exceeded](VcpuRef /*ref*/, const Vcpu& vcpu) {
       exceeded = exceeded || vcpu.waited_for.Known(kOthers) != nullptr;
     });
@@ -218,7 +219,7 @@ class Preemptions final : public Mergeable<Preemptions> {
 
   PerVcpu<Vcpu> vcpus_;
   std::vector<Pcpu> pcpus_;  // pCPUs by number
-  EntryBudget budget_{1 << 16};
+  EntryBudget budget_{1 << 16, 128};
 };
 
 }  // namespace

@@ -143,7 +143,7 @@ class PvEvents final : public Mergeable<PvEvents> {
     });
   }
 
-  bool ExceededSharedLimit() const override { return eips_budget_.refused; }
+  std::vector<EntryBudget*> Budgets() override { return {&eips_budget_}; }
 
   [[nodiscard]] std::vector<GroupInfo> Groups() const override {
     return {kPvUnattributedGroup, kPvGroup, kHypercallsGroup, kTrapsGroup, kPvEipGroup};
@@ -334,7 +334,7 @@ class PvEvents final : public Mergeable<PvEvents> {
   PerVcpu<Counts> vcpus_;
   std::array<ArgumentWords, kArguments.size()> argument_words_;  // by index in kArguments
   uint64_t unattributed_ = 0;
-  EntryBudget eips_budget_{1 << 17};
+  EntryBudget eips_budget_{1 << 17, 256};
 };
 
 }  // namespace

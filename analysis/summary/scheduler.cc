@@ -143,7 +143,7 @@ class Scheduler final : public Mergeable<Scheduler> {
     reported_wait_.Merge(earlier.reported_wait_);
   }
 
-  bool ExceededSharedLimit() const override { return vcpus_.Known(kOverLimit) != nullptr; }
+  bool DependsOnOrder() const override { return vcpus_.Known(kOverLimit) != nullptr; }
 
   [[nodiscard]] std::vector<GroupInfo> Groups() const override {
     return {kRunqueueWaitsGroup,  kSwitchInfnextOfTraceGroup, kSchedulerOfTraceGroup,

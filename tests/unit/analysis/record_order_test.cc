@@ -18,9 +18,6 @@
 namespace xenoscope::analysis {
 namespace {
 
-using trace::Rec;
-using trace::TraceBuilder;
-
 // Asks for the order of time, and counts nothing.
 class TimeOrder final : public Mergeable<TimeOrder> {
  public:
@@ -90,41 +87,6 @@ TEST(RecordOrder, GroupsGiveResultsOfTimeOrder) {
     ran_twice += ExpectResultsOfTimeOrder(RandomTrace(seed, 16), {50, 300, 2000});
   }
   EXPECT_GT(ran_twice, 1000U) << "records must change vCPUs that run on other pCPUs";
-}
-
-TEST(RecordOrder, SharedLimitGoesToWhoCameFirst) {
-  // Six vCPUs, three on each of two pCPUs, each with 1000 leaves of CPUID: there is room for 4096
-  // parts of exits, so that the last two vCPUs share the rest of it.
-  constexpr uint32_t kLeaves = 1000;
-  TraceBuilder trace;
-  for (uint32_t pcpu = 0; pcpu < 2; ++pcpu) {
-    std::vector<std::vector<uint32_t>> records;
-    uint32_t tsc = 1000 + pcpu;
-    for (uint32_t turn = 0; turn < 3; ++turn) {
-      const uint32_t vcpu = Vcpu(1 + turn * 2 + pcpu, 0);
-      records.push_back(Rec(kRunnableToRunning, tsc, {vcpu}));
-      for (uint32_t leaf = 0; leaf < kLeaves; ++leaf) {
-        records.push_back(Rec(kVmexit, tsc += 10, {kVmxCpuid, 0, 0}));
-        records.push_back(Rec(kCpuid, {leaf, 0, 0, 0, 0, 0}));
-        records.push_back(Rec(kVmentry, tsc += 10, {}));
-      }
-      records.push_back(Rec(kRunningToRunnable, tsc += 10, {vcpu}));
-    }
-    trace.Window(pcpu, records);
-  }
-  const auto file = trace::TraceFile::FromBytes(trace.bytes(), "test");
-  ASSERT_TRUE(file.ok()) << file.status();
-  const auto whole = AnalysePartitions(*file, {}, AllInOrderOfTime, {});
-  ASSERT_TRUE(whole.ok()) << whole.status();
-  const size_t of_d5 = VcpuLines(*whole, 5, 0, "exits").size();
-  EXPECT_LT(of_d5, kLeaves);
-  EXPECT_LE(VcpuLines(*whole, 6, 0, "exits").size(), of_d5 + 1);
-  for (const std::vector<PartitionBegin>& begins :
-       {std::vector<PartitionBegin>{}, std::vector<PartitionBegin>{{Tsc{30'000}, std::nullopt}}}) {
-    const auto crossing = AnalysePartitions(*file, {}, AllAnalyses, begins);
-    ASSERT_TRUE(crossing.ok()) << crossing.status();
-    EXPECT_TRUE(crossing->document == whole->document);
-  }
 }
 
 }  // namespace
