@@ -5,7 +5,7 @@
 
 namespace xenoscope::analysis {
 
-void SidePasses::BeginSkews(TscRange contradictions) {
+void SidePasses::BeginSkews(const correlate::TimeSpans& contradictions) {
   if (skews_.valid()) return;
   range_ = {file_->Stream().next_tsc(), trace::LastTsc(*file_)};
   skews_ = std::async(std::launch::async, [this, contradictions] {
@@ -19,7 +19,8 @@ void SidePasses::BeginGuestClocks() {
       std::async(std::launch::async, [this] { return correlate::FindGuestClocks(*file_); });
 }
 
-std::vector<correlate::ClockSkew> SidePasses::Skews(TscRange range, TscRange contradictions) {
+std::vector<correlate::ClockSkew> SidePasses::Skews(TscRange range,
+                                                    const correlate::TimeSpans& contradictions) {
   // The last record may have a time that the analyses do not believe.
   if (skews_.valid() && range_ == range) {
     auto skews = skews_.get();

@@ -9,6 +9,7 @@
 #include "base/tsc.h"
 #include "correlate/clocks.h"
 #include "correlate/guest_clocks.h"
+#include "correlate/time_spans.h"
 #include "trace/trace_file.h"
 
 namespace xenoscope::analysis {
@@ -20,11 +21,12 @@ class SidePasses {
 
   // Begin the pass on a thread of its own, unless it has begun. The threads end before this does.
   // `contradictions` are those that are known (correlate::CompareClocks).
-  void BeginSkews(TscRange contradictions);
+  void BeginSkews(const correlate::TimeSpans& contradictions);
   void BeginGuestClocks();
-  // Return what the pass found, once. One that has not begun, or for too short a time, is made
-  // here.
-  [[nodiscard]] std::vector<correlate::ClockSkew> Skews(TscRange range, TscRange contradictions);
+  // Return what the pass found, once. One that has not begun, or found nothing near the
+  // contradictions that were known, is made here.
+  [[nodiscard]] std::vector<correlate::ClockSkew> Skews(TscRange range,
+                                                        const correlate::TimeSpans& contradictions);
   [[nodiscard]] std::vector<correlate::DomainClock> GuestClocks();
 
  private:

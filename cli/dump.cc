@@ -131,9 +131,9 @@ absl::Status DumpTrace(const DumpCommandOptions& options, report::DumpOptions du
   XENOSCOPE_RETURN_IF_ERROR(CheckRange(input.trace, dump));
   XENOSCOPE_ASSIGN_OR_RETURN(const report::DumpResult findings,
                              Write(input.trace, options.exits, dump));
-  if (findings.contradictions == 0) return absl::OkStatus();
-  const auto skews = correlate::CompareClocks(input.trace, {dump.zero, findings.last},
-                                              {dump.zero, findings.last + 1});
+  if (findings.contradictions.empty()) return absl::OkStatus();
+  const auto skews =
+      correlate::CompareClocks(input.trace, {dump.zero, findings.last}, findings.contradictions);
   if (!skews.empty()) {
     fmt::print(stderr, "xenoscope: {}\n", report::SkewNote(skews, dump.clock));
   }

@@ -253,20 +253,44 @@ ClockSkew Describe(PcpuId reference, PcpuId pcpu, const Pair& pair) {
 // milliseconds).
 constexpr Cycles kBetweenLooks = Cycles{1} << 24;
 
-// Whether visits overlap. Where two do, the later one contradicts the other: its begin is one of
-// the contradictions. Reads what is between these, and then what is open there to its end.
-bool HasProof(const trace::TraceFile& file, TscRange range, TscRange contradictions) {
-  if (contradictions.Empty()) return false;
-  const Tsc before{contradictions.begin.value - std::min<uint64_t>(contradictions.begin.value, 1)};
-  ClockComparison comparer(range, before);
-  trace::OrderedStream stream = file.Stream(before);
-  const size_t pcpus = stream.open_pcpus();
-  while (stream.next_tsc() != stream.kEnd) {
-    const Tsc next = stream.next_tsc();
-    if (next >= contradictions.end && !comparer.HasOpenBefore(contradictions.end, pcpus)) break;
-    stream.ForEach<false, trace::RecordOrder::kTime>(next + kBetweenLooks, ClockComparison::kEvents,
-                                                     comparer);
-    if (comparer.has_proof()) return true;
+// Looks for visits that overlap. Where two do, one of them contradicts the other: at its begin, or
+// while the other goes on.
+class ProofSearch {
+ public:
+  // Searches from before `contradiction` on, which goes on for some time.
+  ProofSearch(const trace::TraceFile& file, TscRange range, TscRange contradiction)
+      : comparer_(range, Before(contradiction.begin)),
+        stream_(file.Stream(Before(contradiction.begin))),
+        pcpus_(stream_.open_pcpus()) {}
+
+  // Goes on until what is open at the time has ended, and then until what began meanwhile has.
+  // Returns whether there is a proof.
+  bool FindsUntil(Tsc time) {
+    for (int round = 0; round < 2; ++round) {
+      while (now() != stream_.kEnd && !comparer_.has_proof() &&
+             (now() < time || comparer_.HasOpenBefore(time, pcpus_))) {
+        stream_.ForEach<false, trace::RecordOrder::kTime>(now() + kBetweenLooks,
+                                                          ClockComparison::kEvents, comparer_);
+      }
+      time = now();
+    }
+    return comparer_.has_proof();
+  }
+  [[nodiscard]] Tsc now() const { return stream_.next_tsc(); }
+
+ private:
+  static Tsc Before(Tsc time) { return Tsc{time.value - std::min<uint64_t>(time.value, 1)}; }
+
+  ClockComparison comparer_;
+  trace::OrderedStream stream_;
+  size_t pcpus_;
+};
+
+bool HasProof(const trace::TraceFile& file, TscRange range, const TimeSpans& contradictions) {
+  std::optional<ProofSearch> search;
+  for (const TscRange& span : contradictions.Ranges()) {
+    if (!search || search->now() < span.begin) search.emplace(file, range, span);
+    if (search->FindsUntil(span.end)) return true;
   }
   return false;
 }
@@ -274,7 +298,7 @@ bool HasProof(const trace::TraceFile& file, TscRange range, TscRange contradicti
 }  // namespace
 
 std::vector<ClockSkew> CompareClocks(const trace::TraceFile& file, TscRange range,
-                                     TscRange contradictions) {
+                                     const TimeSpans& contradictions) {
   if (file.index().pcpus.size() < 2 || !HasProof(file, range, contradictions)) return {};
   ClockComparison comparer(range);
   trace::OrderedStream stream = file.Stream();

@@ -11,6 +11,7 @@
 
 #include "base/ids.h"
 #include "base/tsc.h"
+#include "correlate/time_spans.h"
 #include "trace/trace_file.h"
 
 namespace xenoscope::correlate {
@@ -47,11 +48,11 @@ inline constexpr int64_t kUnboundedSkew = 2 * kMaxSkew;
 
 // Returns the clocks that are proven to differ: each from the clock that agrees with most others,
 // or, if nothing relates the two, from some other clock. None if no record contradicts another.
-// `range` is the time of the trace, `contradictions` that of all runstate changes that contradict
-// others. One pass over the stream up to the first proof, from the first contradiction to the last;
-// if there is a proof, another one over the whole. Memory: by pairs of pCPUs between which vCPUs
+// `range` is the time of the trace, `contradictions` are those of all runstate changes that
+// contradict others. Reads what is near these, up to the first proof; if there is one, the whole
+// trace. Memory: by pairs of pCPUs between which vCPUs
 // move. Time: by visits within kUnboundedSkew of each other.
 [[nodiscard]] std::vector<ClockSkew> CompareClocks(const trace::TraceFile& file, TscRange range,
-                                                   TscRange contradictions);
+                                                   const TimeSpans& contradictions);
 
 }  // namespace xenoscope::correlate

@@ -247,11 +247,10 @@ void Timeline::MarkLost(VcpuTrack& vcpu, Tsc at) {
 
 void Timeline::CountMismatch(const Record& record) {
   const std::pair at(record.tsc, record.pcpu);
-  faults_.mismatches.end = std::max(faults_.mismatches.end, record.tsc + 1);
+  faults_.mismatches.Add(record.tsc);
   if (faults_.runstate_mismatches++ > 0 && at >= first_mismatch_) return;
   first_mismatch_ = at;
   faults_.first_mismatch_offset = record.offset;
-  faults_.mismatches.begin = record.tsc;
 }
 
 void Timeline::OnRunstateChange(const Record& record) {

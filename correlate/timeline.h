@@ -26,6 +26,7 @@
 #include "base/mode.h"
 #include "base/state_snapshot.h"
 #include "base/tsc.h"
+#include "correlate/time_spans.h"
 #include "correlate/vcpu_index.h"
 #include "trace/record.h"
 #include "trace/windows.h"
@@ -196,17 +197,14 @@ struct TimelineFaults {
   uint64_t exits_without_vcpu = 0;       // VMEXIT or VMENTRY where no vCPU is known to run
   uint64_t exits_without_entry = 0;      // VMEXIT while an exit is open
   uint64_t first_mismatch_offset = 0;    // byte of the first record that contradicts
-  TscRange mismatches;                   // from the first to behind the last of these records
+  TimeSpans mismatches;                  // the times of all these records
   uint64_t vcpus_over_limit = 0;         // records of vCPUs beyond Timeline::kMaxVcpus
   uint64_t first_over_limit_offset = 0;  // byte of the first of them
 
   // Adds the faults of the part of the trace that follows.
   void Append(const TimelineFaults& later) {
-    if (runstate_mismatches == 0) {
-      first_mismatch_offset = later.first_mismatch_offset;
-      mismatches.begin = later.mismatches.begin;
-    }
-    mismatches.end = std::max(mismatches.end, later.mismatches.end);
+    if (runstate_mismatches == 0) first_mismatch_offset = later.first_mismatch_offset;
+    mismatches.Add(later.mismatches);
     runstate_mismatches += later.runstate_mismatches;
     ran_twice += later.ran_twice;
     exits_without_vcpu += later.exits_without_vcpu;

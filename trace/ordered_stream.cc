@@ -17,9 +17,9 @@ bool Later(const Cursor* a, const Cursor* b) { return Earlier(b, a); }
 
 // Returns the last of the pCPU's windows that begins at or before the time, or else the first one.
 size_t WindowAt(Bytes file, const PcpuWindows& pcpu, Tsc time) {
+  HeadCache heads;
   const auto begins_later = [&](const Window& window) {
     const auto index = static_cast<size_t>(&window - pcpu.windows.data());
-    HeadCache heads;
     return Cursor(file, pcpu, heads, index).tsc() > time;
   };
   const auto later =

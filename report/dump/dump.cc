@@ -90,19 +90,19 @@ class Contradictions {
     const uint32_t vcpu = record.payload.Word(0);
     const auto known = states_.find(vcpu);
     if (known != states_.end()) {
-      if (known->second != trace::RunstateOld(record.id)) ++count_;
+      if (known->second != trace::RunstateOld(record.id)) times_.Add(record.tsc);
       known->second = trace::RunstateNew(record.id);
     } else if (states_.size() < kMaxVcpus) {
       states_.emplace(vcpu, trace::RunstateNew(record.id));
     }
   }
-  uint64_t count() const { return count_; }
+  const correlate::TimeSpans& times() const { return times_; }
 
  private:
   static constexpr size_t kMaxVcpus = 65536;
   // the states, by the first word of RUNSTATE_CHANGE
   absl::flat_hash_map<uint32_t, trace::Runstate> states_;
-  uint64_t count_ = 0;
+  correlate::TimeSpans times_;
 };
 
 // An observer for a timeline that is asked for open exits only.
@@ -150,7 +150,7 @@ class BatchSource {
 
   // Returns the result for the batches that were taken so far. No thread may take a batch during
   // the call.
-  DumpResult Result() const { return {contradictions_.count(), last_}; }
+  DumpResult Result() const { return {contradictions_.times(), last_}; }
 
  private:
   // A sink that makes entries of the stream's items.

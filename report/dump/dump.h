@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "base/ids.h"
 #include "base/tsc.h"
+#include "correlate/time_spans.h"
 #include "trace/dialect.h"
 #include "trace/events.h"
 #include "trace/trace_file.h"
@@ -76,8 +77,9 @@ using DumpSink = std::function<absl::StatusOr<bool>(std::string_view chunk)>;
 
 // What the dump found in the trace before DumpOptions::to.
 struct DumpResult {
-  uint64_t contradictions = 0;  // changes from a runstate that the vCPU was not in
-  Tsc last;                     // the time of the last record
+  correlate::TimeSpans
+      contradictions;  // the times of changes from a runstate that the vCPU was not in
+  Tsc last;            // the time of the last record
 };
 
 // Writes the whole dump. Memory is bounded: each thread needs a few pieces of about a MiB. Errors:

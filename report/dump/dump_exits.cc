@@ -250,7 +250,7 @@ class ExitDumper final : public correlate::TimelineObserver {
     timeline_.Finish();
     for (OpenExit& open : open_) Write(open);
     result_.without_vcpu = timeline_.faults().exits_without_vcpu;
-    result_.contradictions = timeline_.faults().runstate_mismatches;
+    result_.contradictions = timeline_.faults().mismatches;
     return result_;
   }
 

@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/tsc.h"
+#include "correlate/time_spans.h"
 #include "report/dump/dump.h"
 #include "trace/trace_file.h"
 
@@ -17,8 +18,9 @@ struct ExitDumpResult {
   uint64_t without_vcpu = 0;  // VMEXIT and VMENTRY records where no vCPU is known to run
   uint64_t outside = 0;       // handlers' records of exits whose VMEXIT is not in the trace
   uint64_t lost_records = 0;
-  uint64_t contradictions = 0;  // changes from a runstate that the vCPU was not in
-  Tsc last;                     // the time of the last item that was read
+  correlate::TimeSpans
+      contradictions;  // the times of changes from a runstate that the vCPU was not in
+  Tsc last;            // the time of the last item that was read
 };
 
 // Writes a line for each exit that began in [from, to), of the selected domains, vCPUs and pCPUs,

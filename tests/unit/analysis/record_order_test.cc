@@ -41,7 +41,7 @@ void ExpectEqual(const AnalysisResult& result, const AnalysisResult& expected) {
   const correlate::TimelineFaults& in_time = expected.trace.faults;
   EXPECT_EQ(faults.runstate_mismatches, in_time.runstate_mismatches);
   EXPECT_EQ(faults.first_mismatch_offset, in_time.first_mismatch_offset);
-  EXPECT_EQ(faults.mismatches, in_time.mismatches);
+  EXPECT_EQ(faults.mismatches.Ranges(), in_time.mismatches.Ranges());
   EXPECT_EQ(faults.ran_twice, in_time.ran_twice);
   EXPECT_EQ(faults.exits_without_vcpu, in_time.exits_without_vcpu);
   EXPECT_EQ(faults.exits_without_entry, in_time.exits_without_entry);

@@ -51,7 +51,6 @@ TraceBuilder ContradictoryTrace() {
   return trace;
 }
 
-constexpr TscRange kContradictions{Tsc{kBegin + 700}, Tsc{kBegin + 1001}};  // the first
 constexpr TscRange kRange{Tsc{kBegin}, Tsc{kBegin + (kPeriods - 1) * kPeriod + 1700}};
 
 std::vector<std::string> Lines(const std::vector<correlate::ClockSkew>& skews) {
@@ -76,21 +75,29 @@ std::vector<std::string> Lines(const std::vector<correlate::DomainClock>& clocks
   return lines;
 }
 
+// The first of the contradictions.
+correlate::TimeSpans Contradictions() {
+  correlate::TimeSpans spans;
+  spans.Add(Tsc{kBegin + 700});
+  return spans;
+}
+
 class SidePassesTest : public ::testing::Test {
  protected:
   const TraceBuilder bytes_ = ContradictoryTrace();
   const trace::TraceFile file_ = *trace::TraceFile::FromBytes(bytes_.bytes(), "test");
-  const std::vector<std::string> skews_ = Lines(correlate::CompareClocks(file_, kRange, kRange));
+  const std::vector<std::string> skews_ =
+      Lines(correlate::CompareClocks(file_, kRange, Contradictions()));
   const std::vector<std::string> guest_clocks_ = Lines(correlate::FindGuestClocks(file_));
 };
 
 TEST_F(SidePassesTest, FindTheSameWhetherTheyBeganEarlierOrNot) {
   SidePasses begun(file_);
-  begun.BeginSkews(kContradictions);
+  begun.BeginSkews(Contradictions());
   begun.BeginGuestClocks();
   SidePasses late(file_);
   for (SidePasses* side : {&begun, &late}) {
-    EXPECT_EQ(Lines(side->Skews(kRange, kContradictions)), skews_);
+    EXPECT_EQ(Lines(side->Skews(kRange, Contradictions())), skews_);
     EXPECT_EQ(Lines(side->GuestClocks()), guest_clocks_);
   }
   EXPECT_THAT(skews_, SizeIs(1));
@@ -119,7 +126,9 @@ TEST(SidePasses, CompareClocksAsIfAllRecordsContradicted) {
     const auto result = AnalysePartitions(*file, {}, AllAnalyses, {});
     ASSERT_TRUE(result.ok()) << result.status();
     const TscRange whole{result->trace.first, result->trace.last};
-    const auto skews = Lines(correlate::CompareClocks(*file, whole, {whole.begin, whole.end + 1}));
+    correlate::TimeSpans all;
+    for (const Tsc at : {whole.begin, whole.end}) all.Add(at);  // near each other
+    const auto skews = Lines(correlate::CompareClocks(*file, whole, all));
     EXPECT_EQ(Lines(result->trace.skews), skews);
     proven += skews.size();
   }

@@ -115,6 +115,24 @@ TEST(Clocks, ContradictionWithoutOverlapProvesNothing) {
   EXPECT_TRUE(Compared(trace).empty());
 }
 
+TEST(Clocks, AreComparedAtEachContradiction) {
+  // The first contradiction is no overlap. A second later, d1v0 runs on both pCPUs.
+  constexpr uint64_t kLater = kBegin + (uint64_t{1} << 31);
+  TraceBuilder trace;
+  trace.Window(
+      0, {Rec(kRunnableToRunning, kBegin, {kD1V0}), Rec(kRunningToBlocked, kBegin + 400, {kD1V0}),
+          Rec(kRunningToBlocked, kBegin + 500, {kD1V0})});
+  trace.Window(1, {Rec(kRunnableToRunning, kBegin, {trace::Vcpu(2, 0)})});
+  trace.Window(
+      0, {Rec(kRunnableToRunning, kLater, {kD1V0}), Rec(kRunningToBlocked, kLater + 400, {kD1V0})});
+  trace.Window(1, {Rec(kRunningToBlocked, kLater - 100, {trace::Vcpu(2, 0)}),
+                   Rec(kRunnableToRunning, kLater + 300, {kD1V0}),
+                   Rec(kRunningToBlocked, kLater + 900, {kD1V0})});
+  const auto skews = Compared(trace);
+  ASSERT_EQ(skews.size(), 1U);
+  EXPECT_EQ(skews[0].first.max, -100);
+}
+
 TEST(Clocks, DetectDrift) {
   const auto skews = Compared(HoppingVcpu(150, 5));
   ASSERT_EQ(skews.size(), 1U);
