@@ -92,10 +92,10 @@ absl::Status CheckBytes(const TraceTotals& totals, const std::string& name) {
 
 // Finds the vendor, without which exits have no names, if the first records did not show it: a
 // guest that ran only briefly may have been missed.
-void FindVendor(const trace::TraceFile& file, TraceMetadata& metadata) {
+void CompleteVendor(const trace::TraceFile& file, TraceMetadata& metadata) {
   if (metadata.dialect.vendor_source != trace::DialectSource::kUnknown) return;
   if (metadata.volume.Records(trace::Event::kHvmVmexit) == 0) return;
-  const trace::Dialect dialect = trace::ProbeTrace(file, 2 * file.bytes().size()).dialect;
+  const trace::Dialect dialect = trace::FindVendor(file);
   metadata.dialect.vendor = dialect.vendor;
   metadata.dialect.vendor_source = dialect.vendor_source;
 }
@@ -386,7 +386,7 @@ absl::StatusOr<std::variant<AnalysisResult, Again>> Analyse(
       CheckLimits(file, totals.faults, vcpus.size(), {totals.first, totals.last}));
 
   result.metadata.range = {totals.first, totals.last};
-  FindVendor(file, result.metadata);
+  CompleteVendor(file, result.metadata);
   result.document = DescribeAll(valid.back()->analyses(), vcpus, result.metadata,
                                 begins.empty() ? DescribeOn::kOneThread : DescribeOn::kAllThreads);
   result.kept = kept;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "trace/cursor.h"
 #include "trace/ordered_stream.h"
 #include "trace/record.h"
 #include "trace/windows.h"
@@ -68,7 +69,38 @@ class Prober {
   Probe probe_;
 };
 
+// Takes records that may show the vendor.
+struct ExitHandler {
+  DialectEvidence evidence;
+
+  static constexpr EventTargets<AnyTarget> kEvents = [] {
+    EventTargets<AnyTarget> events{};
+    for (const Event event : {Event::kRunstateChange, Event::kContinueRunning, Event::kHvmVmexit,
+                              Event::kHvmSvmExit, Event::kHvmIntr, Event::kHvmSmi}) {
+      events[static_cast<size_t>(event)] = &kAnyTarget;
+    }
+    return events;
+  }();
+  void TakeRecord(const Record& record, const AnyTarget& /*target*/) { evidence.Observe(record); }
+  void TakeNonRecord(const Item& /*item*/) const {}
+};
+
+// How far FindVendor reads before it looks whether it knows, in cycles (about a tenth of a second).
+constexpr Cycles kBetweenLooks = Cycles{1} << 28;
+
 }  // namespace
+
+Dialect FindVendor(const TraceFile& file) {
+  OrderedStream stream = file.Stream();
+  ExitHandler exits;
+  Dialect dialect;
+  while (stream.next_tsc() != stream.kEnd && dialect.vendor_source == DialectSource::kUnknown) {
+    stream.ForEach<false, RecordOrder::kTime>(stream.next_tsc() + kBetweenLooks,
+                                              ExitHandler::kEvents, exits);
+    dialect = exits.evidence.Conclude();
+  }
+  return dialect;
+}
 
 Probe ProbeTrace(const TraceFile& file, uint64_t max_bytes) {
   const auto& pcpus = file.index().pcpus;

@@ -26,6 +26,10 @@ struct Probe {
 // some milliseconds. The vendor may stay unknown if guests ran only in the parts that are not read.
 [[nodiscard]] Probe ProbeTrace(const TraceFile& file, uint64_t max_bytes = uint64_t{4} << 20);
 
+// Returns what the first exits that show a vendor say of the dialect; its vendor is unknown if none
+// does. Reads the trace up to there.
+[[nodiscard]] Dialect FindVendor(const TraceFile& file);
+
 // Returns the time of the last item, or 0 if there is none. Reads the last window of each pCPU.
 [[nodiscard]] Tsc LastTsc(const TraceFile& file);
 
