@@ -119,17 +119,17 @@ class Partition {
         stream_(file.Stream(stream_from)),
         warm_up_begin_(stream_from.value_or(Tsc{0})) {
     if (made.order == trace::RecordOrder::kTime) pipeline_.UseOrderOfTime();
-    if (made.divide_over == 0) return;
     for (const auto& analysis : analyses_) {
-      for (EntryBudget* budget : analysis->Budgets()) budget->DivideOver(made.divide_over);
+      const std::vector<EntryBudget*> budgets = analysis->Budgets();
+      budgets_.insert(budgets_.end(), budgets.begin(), budgets.end());
     }
+    if (made.divide_over == 0) return;
+    for (EntryBudget* budget : budgets_) budget->DivideOver(made.divide_over);
   }
 
   // Takes the records before `begin`, which only change the state.
   void WarmUp(Tsc begin) {
-    for (const auto& analysis : analyses_) {
-      for (EntryBudget* budget : analysis->Budgets()) budget->BeginLaterPart();
-    }
+    for (EntryBudget* budget : budgets_) budget->BeginLaterPart();
     pipeline_.StartWarmUp();
     WarmUpFilter filter(file_, pipeline_);
     pipeline_.Pass<false>(stream_, Tsc{begin.value - 1}, filter);
@@ -163,12 +163,10 @@ class Partition {
            pipeline_.timeline().MergeIdleVcpus(next.pipeline_.timeline(), next.warm_up_begin_);
   }
 
-  // Whether it holds for a budget of one of the analyses.
+  // Whether a budget answers with yes.
   [[nodiscard]] bool AnyBudget(bool (EntryBudget::*asks)() const) const {
-    return std::ranges::any_of(analyses_, [asks](const std::unique_ptr<Analysis>& analysis) {
-      return std::ranges::any_of(analysis->Budgets(),
-                                 [asks](const EntryBudget* budget) { return (budget->*asks)(); });
-    });
+    return std::ranges::any_of(budgets_,
+                               [asks](const EntryBudget* budget) { return (budget->*asks)(); });
   }
 
   // Ends what is open; for the last partition.
@@ -193,6 +191,7 @@ class Partition {
 
   Bytes file_;
   std::vector<std::unique_ptr<Analysis>> analyses_;
+  std::vector<EntryBudget*> budgets_;  // those of all analyses
   RecordPipeline pipeline_;
   trace::OrderedStream stream_;
   Tsc warm_up_begin_;
