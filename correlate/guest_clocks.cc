@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "correlate/timeline.h"
+#include "correlate/timeline_pass.h"
 #include "trace/ordered_stream.h"
 
 namespace xenoscope::correlate {
@@ -220,10 +221,7 @@ struct ClockHandler {
   Timeline& timeline;
 
   [[nodiscard]] trace::EventTargets<trace::AnyTarget> Events() const {
-    trace::EventTargets<trace::AnyTarget> events{};
-    for (size_t i = 0; i < trace::kEventCount; ++i) {
-      if (timeline.Handles(static_cast<trace::Event>(i))) events[i] = &trace::kAnyTarget;
-    }
+    auto events = HandledEvents(timeline, trace::kAnyTarget);
     events[static_cast<size_t>(trace::Event::kGuest)] = &trace::kAnyTarget;
     return events;
   }

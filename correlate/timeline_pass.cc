@@ -76,10 +76,7 @@ constexpr Cycles kBetweenLooks = Cycles{1} << 22;
 }  // namespace
 
 void PassToTimeline(trace::OrderedStream& stream, Tsc end, Timeline& timeline) {
-  trace::EventTargets<trace::AnyTarget> events{};
-  for (size_t i = 0; i < trace::kEventCount; ++i) {
-    if (timeline.Handles(static_cast<trace::Event>(i))) events[i] = &trace::kAnyTarget;
-  }
+  const auto events = HandledEvents(timeline, trace::kAnyTarget);
   Taker<RecordOrder::kCrossing> taker{timeline};
   StreamLateRecords late(stream, events, taker);
   timeline.SetLateRecords(&late);

@@ -1,15 +1,30 @@
 // Passes over a trace for a timeline alone, or for those who observe a trace.
 #pragma once
 
+#include <cstddef>
 #include <span>
 
 #include "base/tsc.h"
 #include "correlate/pipeline_observer.h"
 #include "correlate/timeline.h"
+#include "trace/cursor.h"
+#include "trace/events.h"
 #include "trace/ordered_stream.h"
 #include "trace/trace_file.h"
 
 namespace xenoscope::correlate {
+
+// Returns the events whose records change something in the timeline, each with the target, which
+// outlives them.
+template <typename Target>
+[[nodiscard]] trace::EventTargets<Target> HandledEvents(const Timeline& timeline,
+                                                        const Target& target) {
+  trace::EventTargets<Target> events{};
+  for (size_t i = 0; i < trace::kEventCount; ++i) {
+    if (timeline.Handles(static_cast<trace::Event>(i))) events[i] = &target;
+  }
+  return events;
+}
 
 // Gives the timeline all that changes something in it: the items before the time `end` and, if
 // there are more, the next item, so that what is open lasts until `end` or longer. They come in the

@@ -14,6 +14,7 @@
 #include "base/ids.h"
 #include "correlate/exit_contents.h"
 #include "correlate/timeline.h"
+#include "correlate/timeline_pass.h"
 #include "report/dump/dump_line.h"
 #include "report/dump/line_buffer.h"
 #include "report/exit_names.h"
@@ -211,10 +212,7 @@ class ExitDumper final : public correlate::TimelineObserver {
 
   // Returns the events of the records that are to be taken.
   trace::EventTargets<RecordUse> Wanted() const {
-    trace::EventTargets<RecordUse> wanted{};
-    for (size_t i = 0; i < trace::kEventCount; ++i) {
-      if (timeline_.Handles(static_cast<Event>(i))) wanted[i] = &kForTimeline;
-    }
+    auto wanted = correlate::HandledEvents(timeline_, kForTimeline);
     for (const Event event : correlate::HandlerEvents()) {
       wanted[static_cast<size_t>(event)] = &kForHandler;
     }
