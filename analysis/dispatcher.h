@@ -56,6 +56,7 @@ class Dispatcher final : public correlate::TimelineObserver {
   // The summary's analyses use records and whole intervals only.
   [[nodiscard]] bool WantsSegments() const override { return false; }
   [[nodiscard]] bool WantsMarks() const override { return false; }
+  [[nodiscard]] bool WantsExits() const override { return !routes_->exits.empty(); }
   void OnRunstateInterval(const correlate::RunstateInterval& interval) override {
     for (Subscriber* subscriber : routes_->runs) subscriber->OnRunstateInterval(interval);
   }

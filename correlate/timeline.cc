@@ -344,6 +344,7 @@ void Timeline::OnVmexit(const Record& record) {
   }
   CloseSegment(*vcpu, record.tsc, false);
   CloseArc(*vcpu, record.tsc, false);
+  ++vcpu->exits;
   vcpu->exit_open = true;
   vcpu->arc_open = true;
   vcpu->exit_first = true;
@@ -468,6 +469,7 @@ void Timeline::StartCounting() {
   faults_ = {};
   for (const auto& vcpu : vcpus_) {
     vcpu->in_guest = vcpu->in_nested_guest = vcpu->in_hypervisor = 0;
+    vcpu->exits = 0;
   }
   first_loss_.reset();
   counting_since_ = now_;

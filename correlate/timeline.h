@@ -172,6 +172,7 @@ struct VcpuTrack {
   Cycles in_guest = 0;
   Cycles in_nested_guest = 0;  // of in_guest
   Cycles in_hypervisor = 0;
+  uint64_t exits = 0;  // VM exits since counting began
   // Asks for OnEntry at the next VMENTRY: there are many of them, and few that matter.
   void AwaitEntry() const { entry_awaited = true; }
   // The exit that is being handled, also while the vCPU is descheduled in the middle of it.

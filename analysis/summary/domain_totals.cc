@@ -17,10 +17,7 @@ constexpr GroupInfo kDomainsGroup{"domains", "Domains", SectionLevel::kTrace, Gr
 
 class DomainTotals final : public Mergeable<DomainTotals> {
  public:
-  void Subscribe(Subscriptions& subscriptions) const override {
-    subscriptions.RunstateIntervals();
-    subscriptions.Exits();
-  }
+  void Subscribe(Subscriptions& subscriptions) const override { subscriptions.RunstateIntervals(); }
 
   void OnRunstateInterval(const correlate::RunstateInterval& interval) override {
     Totals& totals = vcpus_.At(interval.vcpu_index, interval.vcpu);
@@ -40,16 +37,13 @@ class DomainTotals final : public Mergeable<DomainTotals> {
     }
   }
 
-  void OnExit(const correlate::ExitArc& arc) override {
-    ++vcpus_.At(arc.vcpu_index, arc.vcpu).exits;
-  }
-
   void StopCounting(const correlate::Timeline& timeline) override {
     for (const auto& track : timeline.vcpus()) {
-      if (track->in_guest + track->in_hypervisor == 0) continue;
+      if (track->in_guest + track->in_hypervisor + track->exits == 0) continue;
       Totals& totals = vcpus_.At(track->index, track->ref);
       totals.in_guest = track->in_guest;
       totals.in_hypervisor = track->in_hypervisor;
+      totals.exits = track->exits;
     }
   }
 
@@ -96,8 +90,8 @@ class DomainTotals final : public Mergeable<DomainTotals> {
     Cycles runnable = 0;
     Cycles blocked = 0;
     Cycles other = 0;  // offline, lost, or not known
+    // As VcpuTrack has them.
     uint64_t exits = 0;
-    // The running time, as VcpuTrack has it.
     Cycles in_guest = 0;
     Cycles in_hypervisor = 0;
 
