@@ -350,28 +350,39 @@ template <bool kCount, typename Target, RecordSink<Target> Sink>
     const uint64_t has_tsc = uint64_t{0} - (shape >> 3);
     const uint64_t jump = (LoadUnchecked<uint64_t>(at + 4) + tsc_offset - last) & has_tsc;
     if (jump >= kSuspiciousTscJump) break;
-    // Before its time is believed: what is no record has the time of the one before.
+    const uint64_t tsc = last + jump;
+    if (target == nullptr) {
+      if (tsc > through.value) {
+        next = Tsc{tsc};
+        common = true;
+        break;
+      }
+      last = tsc;
+      if (kCount) ++taken[known->number];
+      at = behind;
+      known = next_known;
+      continue;
+    }
+    // Before its time is believed: what is no record has the time of the one before. Records that
+    // name the vCPU that runs are wanted.
     if (known->names_running_vcpu && !CanExist(UnpackVcpu(LoadUnchecked<uint32_t>(payload))))
         [[unlikely]] {
       break;
     }
-    const uint64_t tsc = last + jump;
-    if (tsc > (target == nullptr ? through : limit).value) {
+    if (tsc > limit.value) {
       next = Tsc{tsc};
       common = true;
       break;
     }
     last = tsc;
     if (kCount) ++taken[known->number];
-    if (target != nullptr) {
-      Record& record = sink.Slot(pcpu_);
-      static_cast<RecordHead&>(record) = known->head;
-      record.tsc = Tsc{tsc};
-      record.offset = static_cast<uint64_t>(at - file);
-      record.payload = Payload(payload, known->head.words);
-      const bool names_vcpu = Sink::kReportsRunningVcpu && known->names_running_vcpu;
-      more = sink.CommitRecord(names_vcpu ? UpdateCurrent(record) : current_, *target);
-    }
+    Record& record = sink.Slot(pcpu_);
+    static_cast<RecordHead&>(record) = known->head;
+    record.tsc = Tsc{tsc};
+    record.offset = static_cast<uint64_t>(at - file);
+    record.payload = Payload(payload, known->head.words);
+    const bool names_vcpu = Sink::kReportsRunningVcpu && known->names_running_vcpu;
+    more = sink.CommitRecord(names_vcpu ? UpdateCurrent(record) : current_, *target);
     at = behind;
     known = next_known;
     if (!more) [[unlikely]] {
