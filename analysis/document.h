@@ -72,8 +72,9 @@ enum class GroupLayout : uint8_t {
 // What a section describes.
 enum class SectionLevel : uint8_t { kTrace, kDomain, kVcpu };
 
-// What a group of the whole trace has a row or a part for each of. The text of a host with many
-// pCPUs or domains leaves out the first two, unless they are asked for.
+// What a group of the whole trace has a row or a part for each of, or whose tables leave out what
+// it counts. The text of a host with many pCPUs or domains leaves out the first two, unless they
+// are asked for.
 enum class RowSubject : uint8_t { kPcpus, kVcpus, kDomains, kOther };
 
 // A kind of group, declared once by its analysis: `summary -h` lists all of them.
@@ -83,6 +84,8 @@ struct GroupInfo {
   SectionLevel level = SectionLevel::kTrace;
   GroupLayout layout = GroupLayout::kTable;
   RowSubject subject = RowSubject::kOther;
+
+  bool operator==(const GroupInfo&) const = default;
 };
 
 struct MetricGroup {

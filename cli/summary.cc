@@ -111,6 +111,27 @@ std::string FindingsOf(const profile::TraceInput& input, const analysis::Analysi
                                   : report::FindingsText(found, context, report::StdoutStyle());
 }
 
+// Returns how the text is laid out. Who names domains or sections wants to see them.
+report::SummaryStyle StyleOf(const SummaryOptions& options) {
+  const bool chosen = !options.sections.empty();
+  return {.text = report::StdoutStyle(),
+          .details = options.all,
+          .chosen = chosen,
+          .pcpus = options.pcpus || chosen,
+          .vcpus = options.vcpus || chosen || !options.domains.empty()};
+}
+
+// Returns what makes the analyses of a trace of so many pCPUs: those of which something is shown.
+analysis::MakeAnalyses AnalysesFor(const SummaryOptions& options,
+                                   const report::SummarySelection& selection, size_t pcpus) {
+  if (options.findings) return [] { return findings::TraceAnalyses(findings::HypercallRule::kOn); };
+  const analysis::GroupFilter wants = [text = options.format == "text", style = StyleOf(options),
+                                       selection, pcpus](const analysis::GroupInfo& group) {
+    return report::Keeps(selection, group) && (!text || report::TextMayShow(group, pcpus, style));
+  };
+  return [wants] { return analysis::AnalysesOf(wants); };
+}
+
 absl::Status Summarise(const SummaryOptions& options) {
   if (!options.store.url.empty()) {
     return SummariseStore({.store = options.store,
@@ -137,8 +158,9 @@ absl::Status Summarise(const SummaryOptions& options) {
   const unsigned threads =
       options.threads != 0 ? options.threads : std::min(processors, kMaxThreads);
   // Never freed: AnalysisResult::kept.
-  static auto* const analysed = new absl::StatusOr<analysis::AnalysisResult>(
-      analysis::AnalyseTrace(input.trace, hints, analysis::AllAnalyses, threads));
+  static auto* const analysed = new absl::StatusOr<analysis::AnalysisResult>(analysis::AnalyseTrace(
+      input.trace, hints, AnalysesFor(options, selection, input.trace.index().pcpus.size()),
+      threads));
   XENOSCOPE_RETURN_IF_ERROR(analysed->status());
   analysis::AnalysisResult& result = **analysed;
   if (const std::string note = input.MissingFigures(trace::AllFigures()); !note.empty()) {
@@ -158,13 +180,7 @@ absl::Status Summarise(const SummaryOptions& options) {
   } else if (options.format == "csv") {
     text = report::SummaryCsv(result.document);
   } else {
-    // Who names domains or sections wants to see them.
-    const bool chosen = !options.sections.empty();
-    text = report::SummaryText(result, names,
-                               {.text = report::StdoutStyle(),
-                                .details = options.all,
-                                .pcpus = options.pcpus || chosen,
-                                .vcpus = options.vcpus || chosen || !options.domains.empty()});
+    text = report::SummaryText(result, names, StyleOf(options));
   }
   return WriteStdout(text);
 }

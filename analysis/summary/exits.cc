@@ -28,8 +28,9 @@ constexpr GroupInfo kNestedExitsGroup{"nested_exits", "Exit reasons of nested gu
 constexpr GroupInfo kExitEdgesGroup{"exit_edges", "Not in the above", SectionLevel::kVcpu,
                                     GroupLayout::kRemainder};
 
-// kTotals: without percentiles, and without the groups of device accesses and of guest addresses.
-enum class Detail : uint8_t { kTotals, kAll };
+// kReasons: without the groups of device accesses and of guest addresses. kTotals: without
+// percentiles, too.
+enum class Detail : uint8_t { kTotals, kReasons, kAll };
 
 template <Detail kDetail>
 class Exits final : public Mergeable<Exits<kDetail>> {
@@ -110,7 +111,7 @@ class Exits final : public Mergeable<Exits<kDetail>> {
 
   [[nodiscard]] std::vector<GroupInfo> Groups() const override {
     std::vector<GroupInfo> groups = {kExitsGroup, kNestedExitsGroup, kExitEdgesGroup};
-    if (kDetail == Detail::kTotals) return groups;
+    if (kDetail != Detail::kAll) return groups;
     std::ranges::copy(DeviceAccesses::Groups(), std::back_inserter(groups));
     std::ranges::copy(EipLists::Groups(), std::back_inserter(groups));
     return groups;
@@ -130,7 +131,7 @@ class Exits final : public Mergeable<Exits<kDetail>> {
       edges.rows.push_back(MetricRow{"handler records without a VMEXIT", {}, {}}.Add(
           "count", MetricUnit::kCount, exits->records_outside));
     }
-    if (kDetail == Detail::kTotals) return;
+    if (kDetail != Detail::kAll) return;
     exits->accesses.Describe(out);
     exits->eips.Describe(vcpu.domain, metadata, out);
   }
@@ -163,7 +164,7 @@ class Exits final : public Mergeable<Exits<kDetail>> {
     uint64_t before = 0;
     OpenExit continued;
     TscRange last_wait;  // the last time that it was offline
-    ExitParts<std::conditional_t<kDetail == Detail::kAll, Stat, Totals>> parts;
+    ExitParts<std::conditional_t<kDetail == Detail::kTotals, Totals, Stat>> parts;
     DeviceAccesses accesses;
     EipLists eips;
     uint64_t unfinished = 0;
@@ -188,7 +189,7 @@ class Exits final : public Mergeable<Exits<kDetail>> {
     if (!open.measured) return;
     const ExitContents& contents = open.contents;
     exits.parts.Add(contents, parts_budget_);
-    if (kDetail == Detail::kTotals) return;
+    if (kDetail != Detail::kAll) return;
     if (contents.accesses > 0) exits.accesses.Add(contents, open.waits, accesses_budget_);
     if (EipLists::Takes(contents)) exits.eips.Add(contents, eips_budget_);
   }
@@ -223,6 +224,7 @@ class Exits final : public Mergeable<Exits<kDetail>> {
 }  // namespace
 
 std::unique_ptr<Analysis> MakeExits() { return std::make_unique<Exits<Detail::kAll>>(); }
+std::unique_ptr<Analysis> MakeExitReasons() { return std::make_unique<Exits<Detail::kReasons>>(); }
 std::unique_ptr<Analysis> MakeExitTotals() { return std::make_unique<Exits<Detail::kTotals>>(); }
 
 }  // namespace xenoscope::analysis

@@ -11,7 +11,8 @@ namespace xenoscope::analysis {
 namespace {
 
 constexpr GroupInfo kGuestEventsOfTraceGroup{"guest_events", "Guests' own events, writer unknown",
-                                             SectionLevel::kTrace};
+                                             SectionLevel::kTrace, GroupLayout::kTable,
+                                             RowSubject::kVcpus};
 constexpr GroupInfo kGuestEventsOfVcpuGroup{"guest_events", "Guest's own events",
                                             SectionLevel::kVcpu};
 

@@ -95,7 +95,8 @@ uint8_t WordOf(uint32_t tags, int argument) {
   return (tags >> (2 * argument) & 3) == 0 ? 0 : static_cast<uint8_t>(word);
 }
 
-constexpr GroupInfo kPvUnattributedGroup{"pv_unattributed", "PV events", SectionLevel::kTrace};
+constexpr GroupInfo kPvUnattributedGroup{"pv_unattributed", "PV events", SectionLevel::kTrace,
+                                         GroupLayout::kTable, RowSubject::kVcpus};
 constexpr GroupInfo kPvGroup{"pv", "PV events", SectionLevel::kVcpu};
 constexpr GroupInfo kHypercallsGroup{"hypercalls", "Hypercalls", SectionLevel::kVcpu};
 constexpr GroupInfo kTrapsGroup{"traps", "Traps, by vector", SectionLevel::kVcpu};

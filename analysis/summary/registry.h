@@ -1,7 +1,9 @@
 // All analyses of the summary, in the order of their groups. To add one, declare its maker here and
-// add a line to AllAnalyses().
+// add a line to kAnalyses.
 #pragma once
 
+#include <array>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -29,43 +31,57 @@ std::unique_ptr<Analysis> MakePvEvents();
 std::unique_ptr<Analysis> MakeGuestEvents();
 std::unique_ptr<Analysis> MakeMemory();
 
-// Parts of these, which cost less: without percentiles, and the last one without the groups of
+// Parts of these, which cost less: without percentiles, and the third one without the groups of
 // device accesses and of guest addresses.
 std::unique_ptr<Analysis> MakeRunstateTotals();
 std::unique_ptr<Analysis> MakeAffinityTotals();
 std::unique_ptr<Analysis> MakeExitTotals();
+// Parts of these, which cost less: without the groups of device accesses and of guest addresses,
+// and without those of vCPUs and switch_infnext.
+std::unique_ptr<Analysis> MakeExitReasons();
+std::unique_ptr<Analysis> MakeSchedulerOfTrace();
 
-inline std::vector<std::unique_ptr<Analysis>> AllAnalyses() {
-  std::vector<std::unique_ptr<Analysis>> all;
-  all.push_back(MakeDomainTotals());
-  all.push_back(MakePcpus());
-  all.push_back(MakeDomainStates());
-  all.push_back(MakeMemory());
-  all.push_back(MakeRunstates());
-  all.push_back(MakePreemptions());
-  all.push_back(MakeHazards());
-  all.push_back(MakeAffinity());
-  all.push_back(MakeScheduler());
-  all.push_back(MakeExits());
-  all.push_back(MakeGuestLevels());
-  all.push_back(MakeGuestInterrupts());
-  all.push_back(MakeGuestCr3());
-  all.push_back(MakeDeviceEmulation());
-  all.push_back(MakePvEvents());
-  all.push_back(MakeGuestEvents());
-  all.push_back(MakePower());
-  all.push_back(MakeIrqs());
-  all.push_back(MakeLogVolume());
-  return all;
-}
+using MakeAnalysis = std::unique_ptr<Analysis> (*)();
+
+struct AnalysisMakers {
+  MakeAnalysis whole;
+  // Makes an analysis of fewer groups, with the same figures, which costs less; null: there is
+  // none.
+  MakeAnalysis part = nullptr;
+};
+
+inline constexpr std::array kAnalyses = {
+    AnalysisMakers{MakeDomainTotals},
+    AnalysisMakers{MakePcpus},
+    AnalysisMakers{MakeDomainStates},
+    AnalysisMakers{MakeMemory},
+    AnalysisMakers{MakeRunstates},
+    AnalysisMakers{MakePreemptions},
+    AnalysisMakers{MakeHazards},
+    AnalysisMakers{MakeAffinity},
+    AnalysisMakers{MakeScheduler, MakeSchedulerOfTrace},
+    AnalysisMakers{MakeExits, MakeExitReasons},
+    AnalysisMakers{MakeGuestLevels},
+    AnalysisMakers{MakeGuestInterrupts},
+    AnalysisMakers{MakeGuestCr3},
+    AnalysisMakers{MakeDeviceEmulation},
+    AnalysisMakers{MakePvEvents},
+    AnalysisMakers{MakeGuestEvents},
+    AnalysisMakers{MakePower},
+    AnalysisMakers{MakeIrqs},
+    AnalysisMakers{MakeLogVolume},
+};
+
+// Returns new analyses of all groups.
+std::vector<std::unique_ptr<Analysis>> AllAnalyses();
+
+// Whether a group is wanted.
+using GroupFilter = std::function<bool(const GroupInfo&)>;
+
+// Returns new analyses of all wanted groups, and of as few others as possible.
+std::vector<std::unique_ptr<Analysis>> AnalysesOf(const GroupFilter& wants);
 
 // Returns the kinds of groups of all analyses, in the order of the summary's text.
-inline std::vector<GroupInfo> AllGroups() {
-  std::vector<GroupInfo> groups;
-  for (const std::unique_ptr<Analysis>& analysis : AllAnalyses()) {
-    for (const GroupInfo& group : analysis->Groups()) groups.push_back(group);
-  }
-  return groups;
-}
+std::vector<GroupInfo> AllGroups();
 
 }  // namespace xenoscope::analysis

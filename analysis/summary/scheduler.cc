@@ -92,7 +92,7 @@ std::string_view Known(std::string_view scheduler) {
 constexpr GroupInfo kRunqueueWaitsGroup{"runqueue_waits", "Waits for a pCPU", SectionLevel::kTrace};
 constexpr GroupInfo kSchedulerOfTraceGroup{"scheduler", "Scheduler events", SectionLevel::kTrace};
 constexpr GroupInfo kSchedulerEdgesGroup{"scheduler_edges", "", SectionLevel::kTrace,
-                                         GroupLayout::kRemainder};
+                                         GroupLayout::kRemainder, RowSubject::kVcpus};
 constexpr GroupInfo kSchedulerOfVcpuGroup{"scheduler", "Scheduler events", SectionLevel::kVcpu};
 constexpr GroupInfo kSwitchInfnextOfTraceGroup{"switch_infnext", "Waits as switch_infnext says",
                                                SectionLevel::kTrace, GroupLayout::kDetail};
@@ -101,8 +101,13 @@ constexpr GroupInfo kSwitchInfnextOfVcpuGroup{"switch_infnext", "Waits as switch
 
 class Scheduler final : public Mergeable<Scheduler> {
  public:
+  // `deepest` is kVcpu, or kTrace: without the groups of vCPUs and switch_infnext, which need the
+  // scheduler's records.
+  explicit Scheduler(SectionLevel deepest) : deepest_(deepest) {}
+
   void Subscribe(Subscriptions& subscriptions) const override {
     subscriptions.RunstateIntervals();
+    if (deepest_ == SectionLevel::kTrace) return;
     subscriptions.Record(Event::kSchedSwitchInfnext);
     for (const VcpuEvent& event : kVcpuEvents) subscriptions.Record(event.event);
   }
@@ -146,6 +151,7 @@ class Scheduler final : public Mergeable<Scheduler> {
   bool DependsOnOrder() const override { return vcpus_.Known(kOverLimit) != nullptr; }
 
   [[nodiscard]] std::vector<GroupInfo> Groups() const override {
+    if (deepest_ == SectionLevel::kTrace) return {kRunqueueWaitsGroup, kSchedulerOfTraceGroup};
     return {kRunqueueWaitsGroup,  kSwitchInfnextOfTraceGroup, kSchedulerOfTraceGroup,
             kSchedulerEdgesGroup, kSwitchInfnextOfVcpuGroup,  kSchedulerOfVcpuGroup};
   }
@@ -154,7 +160,10 @@ class Scheduler final : public Mergeable<Scheduler> {
     if (waits_.count() > 0) {
       waits.rows.push_back(MetricRow{"runnable until running", {}, {}}.Add(waits_.Summary()));
     }
-    AddReportedWait(reported_wait_, metadata, out.AddGroup(kSwitchInfnextOfTraceGroup));
+    const bool of_trace = deepest_ == SectionLevel::kTrace;
+    if (!of_trace) {
+      AddReportedWait(reported_wait_, metadata, out.AddGroup(kSwitchInfnextOfTraceGroup));
+    }
     MetricGroup& events = out.AddGroup(kSchedulerOfTraceGroup);
     for (size_t i = 1; i < trace::kEventCount; ++i) {
       const trace::EventInfo& info = trace::Info(static_cast<Event>(i));
@@ -174,7 +183,7 @@ class Scheduler final : public Mergeable<Scheduler> {
       events.rows.back().parts.push_back(
           MetricRow{std::string(name), {}, {}}.Add("count", MetricUnit::kCount, count));
     }
-    DescribeOverLimit(out);
+    if (!of_trace) DescribeOverLimit(out);
   }
 
   // Describes vCPUs beyond kMaxVcpus, which have no table of their own.
@@ -233,6 +242,7 @@ class Scheduler final : public Mergeable<Scheduler> {
   }
   Vcpu& VcpuAt(VcpuRef ref) { return vcpus_.At(KeyOf(ref), kOverLimit, kMaxVcpus, budget_); }
 
+  SectionLevel deepest_;
   EntryBudget budget_{kMaxVcpus};
   BoundedTable<Vcpu> vcpus_;
   Stat waits_;          // waits of all vCPUs, in cycles
@@ -241,6 +251,11 @@ class Scheduler final : public Mergeable<Scheduler> {
 
 }  // namespace
 
-std::unique_ptr<Analysis> MakeScheduler() { return std::make_unique<Scheduler>(); }
+std::unique_ptr<Analysis> MakeScheduler() {
+  return std::make_unique<Scheduler>(SectionLevel::kVcpu);
+}
+std::unique_ptr<Analysis> MakeSchedulerOfTrace() {
+  return std::make_unique<Scheduler>(SectionLevel::kTrace);
+}
 
 }  // namespace xenoscope::analysis

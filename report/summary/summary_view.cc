@@ -350,6 +350,24 @@ analysis::MetricGroup ForText(const analysis::MetricGroup& group, const SummaryS
   return shorten ? Shortened(group) : group;
 }
 
+bool ShowsLayout(analysis::GroupLayout layout, const SummaryStyle& style) {
+  return layout != analysis::GroupLayout::kDetail || style.details || style.chosen;
+}
+
+// Whether the text of a wide host shows groups of the whole trace with the subject.
+bool ShowsSubject(analysis::RowSubject subject, const SummaryStyle& style) {
+  switch (subject) {
+    case analysis::RowSubject::kPcpus:
+      return style.pcpus;
+    case analysis::RowSubject::kVcpus:
+      return style.vcpus;
+    case analysis::RowSubject::kDomains:
+    case analysis::RowSubject::kOther:
+      return true;
+  }
+  return true;
+}
+
 std::string SectionText(const analysis::Section& section, const analysis::TraceMetadata& metadata,
                         const SummaryStyle& style) {
   std::string text;
@@ -359,7 +377,7 @@ std::string SectionText(const analysis::Section& section, const analysis::TraceM
       text += RemainderText(group, metadata);
       continue;
     }
-    if (group.layout == analysis::GroupLayout::kDetail && !style.details) continue;
+    if (!ShowsLayout(group.layout, style)) continue;
     if (!text.empty()) text += '\n';
     text += ToText(GroupTable(ForText(group, style), metadata).table(), style.text);
   }
@@ -380,8 +398,7 @@ analysis::Section TraceSection(const AnalysisResult& result, const DomainNames& 
                                const SummaryStyle& style) {
   analysis::Section section = result.document.trace;
   std::erase_if(section.groups, [&](const analysis::MetricGroup& group) {
-    return (group.subject == analysis::RowSubject::kPcpus && !style.pcpus) ||
-           (group.subject == analysis::RowSubject::kVcpus && !style.vcpus);
+    return !ShowsSubject(group.subject, style);
   });
   for (analysis::MetricGroup& group : section.groups) {
     if (group.subject == analysis::RowSubject::kDomains) {
@@ -396,12 +413,14 @@ std::string LeftOutText(const AnalysisResult& result, const SummaryStyle& style)
   std::string text;
   if (!style.pcpus) text += fmt::format("tables of {} pCPUs: --pcpu\n", result.trace.pcpus);
   if (!style.vcpus) {
+    size_t domains = 0;  // those with vCPUs
     size_t vcpus = 0;
     for (const analysis::DomainSection& domain : result.document.domains) {
+      if (!domain.vcpus.empty()) ++domains;
       vcpus += domain.vcpus.size();
     }
     text += fmt::format("tables of {} domains and {} vCPUs: --vcpu, or --domain for some of them\n",
-                        result.document.domains.size(), vcpus);
+                        domains, vcpus);
   }
   return text.empty() ? text : "\nNot shown; --all shows everything:\n" + text;
 }
@@ -562,6 +581,19 @@ void Select(const SummarySelection& selection, analysis::Document& document) {
   std::erase_if(document.domains, [&](const analysis::DomainSection& domain) {
     return domain.vcpus.empty() && !wanted(domain.section);
   });
+}
+
+bool Keeps(const SummarySelection& selection, const analysis::GroupInfo& group) {
+  if (!selection.domains.empty() && group.level == analysis::SectionLevel::kTrace) return false;
+  return selection.sections.empty() ||
+         std::ranges::find(selection.sections, group.key) != selection.sections.end();
+}
+
+bool TextMayShow(const analysis::GroupInfo& group, size_t pcpus, const SummaryStyle& style) {
+  if (!ShowsLayout(group.layout, style)) return false;
+  if (style.details || pcpus <= kMostPcpusShown) return true;
+  if (group.level != analysis::SectionLevel::kTrace) return style.vcpus;
+  return ShowsSubject(group.subject, style);
 }
 
 std::string GroupsText(const analysis::Section& section, const analysis::TraceMetadata& metadata,

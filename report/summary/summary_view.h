@@ -20,6 +20,8 @@ struct SummarySelection {
   std::vector<std::string> sections;  // the keys of groups; domains and vCPUs without a group go
 };
 void Select(const SummarySelection& selection, analysis::Document& document);
+// Returns whether Select keeps such a group.
+bool Keeps(const SummarySelection& selection, const analysis::GroupInfo& group);
 
 // A host with more pCPUs or domains than these is wide: the text of its summary has a table for
 // each pCPU, domain and vCPU only if the style says so.
@@ -30,9 +32,14 @@ inline constexpr size_t kMostDomainsShown = 20;
 struct SummaryStyle {
   TextStyle text;
   bool details = false;  // everything is shown, also tables that repeat figures of others
+  bool chosen = false;   // so are those tables: sections were chosen
   bool pcpus = false;    // tables of pCPUs are shown of a wide host too
   bool vcpus = false;    // tables of domains and vCPUs are shown of a wide host too
 };
+
+// Returns whether the text of the summary of a trace of so many pCPUs may show such a group. What
+// it does not show need not be counted.
+bool TextMayShow(const analysis::GroupInfo& group, size_t pcpus, const SummaryStyle& style);
 std::string SummaryText(const analysis::AnalysisResult& result, const DomainNames& names,
                         const SummaryStyle& style);
 

@@ -14,6 +14,7 @@
 
 #include "analysis/analyse_trace.h"
 #include "analysis/analysis.h"
+#include "analysis/summary/registry.h"
 #include "trace/trace_file.h"
 
 namespace xenoscope::analysis {
@@ -34,8 +35,6 @@ inline std::vector<Tsc> InstantsOf(const trace::TraceFile& file) {
   }
   return some;
 }
-
-using MakeAnalysis = std::unique_ptr<Analysis> (*)();
 
 inline AnalysisResult AnalyseOne(const trace::TraceFile& file, const TraceHints& hints,
                                  MakeAnalysis make) {

@@ -3,11 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 
 #include "analysis/analyse_trace.h"
+#include "analysis/summary/registry.h"
 #include "report/summary/summary_view.h"
+#include "tests/unit/analysis/random_trace.h"
 
 namespace xenoscope::report {
 namespace {
@@ -78,6 +82,45 @@ TEST(SummaryText, LeavesOutPcpusAndVcpusOfAWideHost) {
         Text(host, {.text = {}, .details = true}),
         AllOf(HasSubstr("\npCPUs\n"), HasSubstr("\nDomain d3"), Not(HasSubstr("Not shown"))));
   }
+}
+
+// What text may not show need not be counted: nothing of it is missed.
+TEST(SummaryText, IsTheSameWithoutWhatItMayNotShow) {
+  const std::initializer_list<SummaryStyle> styles = {
+      {},
+      {.text = {}, .pcpus = true},
+      {.text = {}, .vcpus = true},
+      {.text = {}, .chosen = true, .pcpus = true, .vcpus = true},
+      {.text = {}, .details = true}};
+  for (const uint32_t pcpus : {4U, uint32_t{kMostPcpusShown} + 4}) {
+    const analysis::RandomTrace random(1, pcpus);
+    const auto file = trace::TraceFile::FromBytes(random.trace().bytes(), "test");
+    ASSERT_TRUE(file.ok()) << file.status();
+    const auto whole = analysis::AnalyseTrace(*file, {}, analysis::AllAnalyses, 1);
+    ASSERT_TRUE(whole.ok()) << whole.status();
+    size_t fewest = analysis::AllAnalyses().size();
+    for (const SummaryStyle& style : styles) {
+      const auto analyses = [&] {
+        return analysis::AnalysesOf([&](const analysis::GroupInfo& group) {
+          return TextMayShow(group, file->index().pcpus.size(), style);
+        });
+      };
+      const auto result = analysis::AnalyseTrace(*file, {}, analyses, 1);
+      ASSERT_TRUE(result.ok()) << result.status();
+      EXPECT_EQ(Text(*result, style), Text(*whole, style));
+      fewest = std::min(fewest, analyses().size());
+    }
+    EXPECT_EQ(fewest<analysis::AllAnalyses().size(), pcpus> kMostPcpusShown);
+  }
+}
+
+TEST(SummaryText, ShowsTheTablesOfChosenSections) {
+  analysis::AnalysisResult result = Host(1, 1);
+  result.document.domains[0]
+      .section.AddGroup({"repeats", "Repeats others", SectionLevel::kDomain, GroupLayout::kDetail})
+      .rows.push_back({"row", {}, {}});
+  EXPECT_THAT(Text(result), Not(HasSubstr("Repeats others")));
+  EXPECT_THAT(Text(result, {.text = {}, .chosen = true}), HasSubstr("\nRepeats others\n"));
 }
 
 TEST(SummaryText, ShowsTheLargestDomainsAndTheSumOfTheOthers) {
