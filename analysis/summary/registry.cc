@@ -26,6 +26,7 @@ std::unique_ptr<Analysis> AnalysisOf(const AnalysisMakers& makers, const GroupFi
 
 std::vector<std::unique_ptr<Analysis>> AllAnalyses() {
   std::vector<std::unique_ptr<Analysis>> all;
+  all.reserve(kAnalyses.size());
   for (const AnalysisMakers& makers : kAnalyses) all.push_back(makers.whole());
   return all;
 }
