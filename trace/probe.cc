@@ -1,6 +1,7 @@
 #include "trace/probe.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -29,19 +30,63 @@ PcpuWindows Part(const PcpuWindows& all, size_t first, uint64_t bytes) {
   return part;
 }
 
+// Returns targets for these events, and for those that say which vCPU runs.
+template <size_t kCount>
+constexpr EventTargets<AnyTarget> TargetsOf(const std::array<Event, kCount>& wanted) {
+  EventTargets<AnyTarget> events{};
+  for (const Event event : {Event::kRunstateChange, Event::kContinueRunning}) {
+    events[static_cast<size_t>(event)] = &kAnyTarget;
+  }
+  for (const Event event : wanted) events[static_cast<size_t>(event)] = &kAnyTarget;
+  return events;
+}
+
+// The events that DialectEvidence and ClockEvidence take.
+constexpr auto kEvidence = TargetsOf(std::to_array<Event>({
+    Event::kHvmVmexit,
+    Event::kHvmSvmExit,
+    Event::kHvmIntr,
+    Event::kHvmSmi,
+    Event::kHvmCpuid,
+    Event::kSchedSwitchInfprev,
+    Event::kSchedSwitchInfnext,
+    Event::kSchedSwitchInfcont,
+    Event::kCsched2CreditReset,
+    Event::kCsched2CreditBurn,
+    Event::kCsched2TickleCheck,
+    Event::kCsched2RunqCandidate,
+    Event::kRtdsBudgetBurn,
+    Event::kRtdsBudgetReplenish,
+    Event::kMemDecreaseReservation,
+    Event::kMemPodPopulate,
+    Event::kMemPodZeroReclaim,
+    Event::kShadowEmulateUnshadowUser,
+    Event::kShadowEmulateUnshadowEvtinj,
+    Event::kShadowEmulateUnshadowUnhandled,
+    Event::kPvMathStateRestore,
+}));
+
 class Prober {
  public:
   explicit Prober(Bytes file) : file_(file) {}
 
-  // Reads every record of these windows; one that is cut at the end of the part is passed over.
+  // Reads the records of these windows; one that is cut at the end of the part is passed over.
   void Observe(PcpuWindows windows) {
-    const PcpuId pcpu = windows.pcpu;
-    clock_.Break(pcpu);
+    clock_.Break(windows.pcpu);
     const WindowIndex index{.pcpus = {std::move(windows)}, .damages = {}};
     OrderedStream stream(file_, index);
-    for (auto batch = stream.Batch(); !batch.empty(); batch = stream.Batch()) {
-      for (const Item& item : batch) Observe(item);
-    }
+    stream.ForEach<false, RecordOrder::kTime>(OrderedStream::kEnd, kEvidence, *this);
+  }
+
+  void TakeRecord(const Record& record, const AnyTarget& /*target*/) {
+    dialect_.Observe(record);
+    clock_.Observe(record);
+  }
+  // The first item of a pCPU is its begin, which has the time of its first record.
+  void TakeNonRecord(const Item& item) {
+    const Record& record = item.record;
+    if (!probe_.first_tsc || record.tsc < *probe_.first_tsc) probe_.first_tsc = record.tsc;
+    if (item.kind == ItemKind::kLost || item.kind == ItemKind::kDamaged) clock_.Break(record.pcpu);
   }
 
   Probe Conclude() {
@@ -51,18 +96,6 @@ class Prober {
   }
 
  private:
-  void Observe(const Item& item) {
-    const Record& record = item.record;
-    // A trace may begin with a kLost, which is not a kRecord.
-    if (!probe_.first_tsc || record.tsc < *probe_.first_tsc) probe_.first_tsc = record.tsc;
-    if (item.kind == ItemKind::kRecord) {
-      dialect_.Observe(record);
-      clock_.Observe(record);
-    } else if (item.kind == ItemKind::kLost || item.kind == ItemKind::kDamaged) {
-      clock_.Break(record.pcpu);
-    }
-  }
-
   Bytes file_;
   DialectEvidence dialect_;
   ClockEvidence clock_;
@@ -73,14 +106,8 @@ class Prober {
 struct ExitHandler {
   DialectEvidence evidence;
 
-  static constexpr EventTargets<AnyTarget> kEvents = [] {
-    EventTargets<AnyTarget> events{};
-    for (const Event event : {Event::kRunstateChange, Event::kContinueRunning, Event::kHvmVmexit,
-                              Event::kHvmSvmExit, Event::kHvmIntr, Event::kHvmSmi}) {
-      events[static_cast<size_t>(event)] = &kAnyTarget;
-    }
-    return events;
-  }();
+  static constexpr auto kEvents = TargetsOf(std::to_array<Event>(
+      {Event::kHvmVmexit, Event::kHvmSvmExit, Event::kHvmIntr, Event::kHvmSmi}));
   void TakeRecord(const Record& record, const AnyTarget& /*target*/) { evidence.Observe(record); }
   void TakeNonRecord(const Item& /*item*/) const {}
 };
