@@ -56,6 +56,11 @@ symbolizer::Listing ListingOf(const Places& places, const CodeOptions& options,
   if (listing.ok()) return *std::move(listing);
   const absl::Status no_source = listing.status();
   listing = symbolizer::ListInstructions(places.function, places.samples);
+  if (!listing.ok()) {
+    annotated.cautions.push_back(
+        fmt::format("{}, so only addresses are shown", Message(listing.status())));
+    return symbolizer::ListAddresses(places.function, places.samples);
+  }
   const bool has_code = std::ranges::any_of(
       listing->lines, [](const symbolizer::ListedLine& line) { return !line.code.empty(); });
   if (!has_code) {

@@ -1,7 +1,5 @@
 #include "recording/archive.h"
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -22,6 +20,7 @@
 #include "base/directory.h"
 #include "base/error.h"
 #include "base/mapped_file.h"
+#include "recording/libarchive.h"
 
 namespace xenoscope::recording {
 namespace {
@@ -34,9 +33,9 @@ constexpr size_t kMaxNameBytes = 1024;
 constexpr size_t kMaxDepth = 8;  // limit of nested directories
 constexpr mode_t kOwnersFile = 0600;
 
-using ArchiveWriter = std::unique_ptr<archive, decltype(&archive_write_free)>;
-using Reader = std::unique_ptr<archive, decltype(&archive_read_free)>;
-using ArchiveEntry = std::unique_ptr<archive_entry, decltype(&archive_entry_free)>;
+using ArchiveWriter = std::unique_ptr<archive, decltype(Libarchive::write_free)>;
+using Reader = std::unique_ptr<archive, decltype(Libarchive::read_free)>;
+using ArchiveEntry = std::unique_ptr<archive_entry, decltype(Libarchive::entry_free)>;
 
 // Sets the locale of this thread to UTF-8 while it lives. libarchive takes names for text of the
 // locale, and that of this process is "C", which is ASCII only; most names of files are UTF-8.
@@ -58,36 +57,37 @@ class Utf8Names {
   locale_t before_;
 };
 
-std::string ArchiveError(archive* in) {
-  const char* text = archive_error_string(in);
+std::string ArchiveError(const Libarchive& library, archive* in) {
+  const char* text = library.error_string(in);
   return text == nullptr ? "unknown error" : text;
 }
 
-absl::Status AddEntry(archive* out, const std::string& name, Bytes content) {
-  const ArchiveEntry entry(archive_entry_new(), &archive_entry_free);
-  archive_entry_set_pathname(entry.get(), fmt::format("{}/{}", kTopDirectory, name).c_str());
-  archive_entry_set_filetype(entry.get(), AE_IFREG);
-  archive_entry_set_perm(entry.get(), kOwnersFile);
-  archive_entry_set_size(entry.get(), static_cast<int64_t>(content.size()));
-  archive_entry_set_mtime(entry.get(), 0, 0);
+absl::Status AddEntry(const Libarchive& library, archive* out, const std::string& name,
+                      Bytes content) {
+  const ArchiveEntry entry(library.entry_new(), library.entry_free);
+  library.entry_set_pathname(entry.get(), fmt::format("{}/{}", kTopDirectory, name).c_str());
+  library.entry_set_filetype(entry.get(), AE_IFREG);
+  library.entry_set_perm(entry.get(), kOwnersFile);
+  library.entry_set_size(entry.get(), static_cast<int64_t>(content.size()));
+  library.entry_set_mtime(entry.get(), 0, 0);
   // A warning: the name is not UTF-8, and was written byte by byte.
-  const int result = archive_write_header(out, entry.get());
+  const int result = library.write_header(out, entry.get());
   if (result != ARCHIVE_OK && result != ARCHIVE_WARN) {
-    return InvalidError("{}: {}", name, ArchiveError(out));
+    return InvalidError("{}: {}", name, ArchiveError(library, out));
   }
   constexpr size_t kBlockSize = size_t{1} << 20;
   while (!content.empty()) {
     const Bytes block = content.first(std::min(kBlockSize, content.size()));
-    if (archive_write_data(out, block.data(), block.size()) !=
+    if (library.write_data(out, block.data(), block.size()) !=
         static_cast<la_ssize_t>(block.size())) {
-      return ExhaustedError("cannot write: {}", ArchiveError(out));
+      return ExhaustedError("cannot write: {}", ArchiveError(library, out));
     }
     content = content.subspan(block.size());
   }
   return absl::OkStatus();
 }
 
-absl::Status AddAll(archive* out, const std::string& directory,
+absl::Status AddAll(const Libarchive& library, archive* out, const std::string& directory,
                     const std::vector<AddedFile>& added) {
   // Names of all files; null: a file of the directory.
   std::map<std::string, const AddedFile*> names;
@@ -104,7 +104,8 @@ absl::Status AddAll(archive* out, const std::string& directory,
     if (file == nullptr) {
       XENOSCOPE_ASSIGN_OR_RETURN(own, MappedFile::Open(fmt::format("{}/{}", directory, name)));
     }
-    XENOSCOPE_RETURN_IF_ERROR(AddEntry(out, name, file == nullptr ? own.bytes() : file->content));
+    XENOSCOPE_RETURN_IF_ERROR(
+        AddEntry(library, out, name, file == nullptr ? own.bytes() : file->content));
   }
   return absl::OkStatus();
 }
@@ -125,8 +126,8 @@ std::optional<std::string> SafeName(std::string_view name) {
 }
 
 // Copies a file out of the archive. `allowed` is what is left of `limit`, in bytes.
-absl::Status CopyOut(archive* in, const Directory& directory, const std::string& name,
-                     uint64_t limit, uint64_t& allowed) {
+absl::Status CopyOut(const Libarchive& library, archive* in, const Directory& directory,
+                     const std::string& name, uint64_t limit, uint64_t& allowed) {
   const std::string path = fmt::format("{}/{}", directory.path(), name);
   XENOSCOPE_ASSIGN_OR_RETURN(const File file, directory.Create(name));
   const void* block = nullptr;
@@ -134,7 +135,7 @@ absl::Status CopyOut(archive* in, const Directory& directory, const std::string&
   la_int64_t offset = 0;
   la_int64_t end = 0;
   int result = ARCHIVE_OK;
-  while ((result = archive_read_data_block(in, &block, &size, &offset)) == ARCHIVE_OK) {
+  while ((result = library.read_data_block(in, &block, &size, &offset)) == ARCHIVE_OK) {
     // The file has holes, which PackRecording does not make.
     if (offset != end) return InvalidError("its {} has holes", path);
     end += static_cast<la_int64_t>(size);
@@ -147,31 +148,32 @@ absl::Status CopyOut(archive* in, const Directory& directory, const std::string&
       return WriteError(error, fmt::format("cannot write {}", path));
     }
   }
-  if (result != ARCHIVE_EOF) return InvalidError("it is damaged: {}", ArchiveError(in));
+  if (result != ARCHIVE_EOF) return InvalidError("it is damaged: {}", ArchiveError(library, in));
   return absl::OkStatus();
 }
 
-absl::Status ReadAll(archive* in, uint64_t limit, const Directory& directory) {
+absl::Status ReadAll(const Libarchive& library, archive* in, uint64_t limit,
+                     const Directory& directory) {
   uint64_t allowed = limit;
   uint64_t files = 0;
   while (true) {
     archive_entry* entry = nullptr;
-    const int result = archive_read_next_header(in, &entry);
+    const int result = library.read_next_header(in, &entry);
     if (result == ARCHIVE_EOF) break;
-    const char* text = entry == nullptr ? nullptr : archive_entry_pathname(entry);
+    const char* text = entry == nullptr ? nullptr : library.entry_pathname(entry);
     const bool is_odd_name = result == ARCHIVE_WARN && text != nullptr;
     if (result != ARCHIVE_OK && !is_odd_name)
-      return InvalidError("it is damaged: {}", ArchiveError(in));
+      return InvalidError("it is damaged: {}", ArchiveError(library, in));
     const auto name = SafeName(text == nullptr ? "" : text);
     if (!name) return InvalidError("its file {} would be outside", text == nullptr ? "?" : text);
-    const auto type = archive_entry_filetype(entry);
-    if (archive_entry_hardlink(entry) != nullptr || (type != AE_IFREG && type != AE_IFDIR)) {
+    const auto type = library.entry_filetype(entry);
+    if (library.entry_hardlink(entry) != nullptr || (type != AE_IFREG && type != AE_IFDIR)) {
       return InvalidError("its {} is no file", text);
     }
     if (type == AE_IFDIR) continue;
     if (name->empty()) return InvalidError("its file {} is in no directory", text);
     if (++files > kMaxFiles) return InvalidError("it has more than {} files", kMaxFiles);
-    XENOSCOPE_RETURN_IF_ERROR(CopyOut(in, directory, *name, limit, allowed));
+    XENOSCOPE_RETURN_IF_ERROR(CopyOut(library, in, directory, *name, limit, allowed));
   }
   if (files == 0) return InvalidError("it is empty");
   return absl::OkStatus();
@@ -181,21 +183,22 @@ absl::Status ReadAll(archive* in, uint64_t limit, const Directory& directory) {
 
 absl::Status PackRecording(const std::string& directory, const std::vector<AddedFile>& added,
                            const std::string& file) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const Libarchive library, Libarchive::Load());
   const Utf8Names utf8_names;
   const std::string unfinished = file + ".part";
   unlink(unfinished.c_str());  // a killed process may have left the file
   const File part(
       open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kOwnersFile));
   if (!part.is_open()) return WriteError(errno, fmt::format("cannot create {}", unfinished));
-  const ArchiveWriter out(archive_write_new(), &archive_write_free);
-  archive_write_add_filter_zstd(out.get());
-  archive_write_set_format_pax_restricted(out.get());
-  if (archive_write_open_fd(out.get(), part.fd()) != ARCHIVE_OK) {
-    return InvalidError("cannot write {}: {}", unfinished, ArchiveError(out.get()));
+  const ArchiveWriter out(library.write_new(), library.write_free);
+  library.write_add_filter_zstd(out.get());
+  library.write_set_format_pax_restricted(out.get());
+  if (library.write_open_fd(out.get(), part.fd()) != ARCHIVE_OK) {
+    return InvalidError("cannot write {}: {}", unfinished, ArchiveError(library, out.get()));
   }
-  absl::Status status = AddAll(out.get(), directory, added);
-  if (archive_write_close(out.get()) != ARCHIVE_OK && status.ok()) {
-    status = ExhaustedError("cannot write {}: {}", unfinished, ArchiveError(out.get()));
+  absl::Status status = AddAll(library, out.get(), directory, added);
+  if (library.write_close(out.get()) != ARCHIVE_OK && status.ok()) {
+    status = ExhaustedError("cannot write {}: {}", unfinished, ArchiveError(library, out.get()));
   }
   std::error_code error;
   if (status.ok()) {
@@ -207,6 +210,7 @@ absl::Status PackRecording(const std::string& directory, const std::vector<Added
 }
 
 absl::Status UnpackRecording(const std::string& file, const std::string& directory) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const Libarchive library, Libarchive::Load());
   std::error_code error;
   const uint64_t size = fs::file_size(file, error);
   if (error) return ErrnoError(error.value(), "cannot read {}", file);
@@ -215,15 +219,16 @@ absl::Status UnpackRecording(const std::string& file, const std::string& directo
   const auto& [parent, name] = above;
   XENOSCOPE_ASSIGN_OR_RETURN(const Directory made, parent.Make(name));
   const Utf8Names utf8_names;
-  const Reader in(archive_read_new(), &archive_read_free);
-  archive_read_support_filter_zstd(in.get());
-  archive_read_support_format_tar(in.get());
+  const Reader in(library.read_new(), library.read_free);
+  library.read_support_filter_zstd(in.get());
+  library.read_support_format_tar(in.get());
   constexpr size_t kBlock = size_t{1} << 16;
   absl::Status status = absl::OkStatus();
-  if (archive_read_open_filename(in.get(), file.c_str(), kBlock) != ARCHIVE_OK) {
-    status = InvalidError("it is not an archive of a recording: {}", ArchiveError(in.get()));
+  if (library.read_open_filename(in.get(), file.c_str(), kBlock) != ARCHIVE_OK) {
+    status =
+        InvalidError("it is not an archive of a recording: {}", ArchiveError(library, in.get()));
   } else {
-    status = ReadAll(in.get(), limit, made);
+    status = ReadAll(library, in.get(), limit, made);
   }
   if (status.ok()) return status;
   parent.RemoveAll(name).IgnoreError();

@@ -1,7 +1,5 @@
 #include "sampler/pmu_events.h"
 
-#include <perfmon/pfmlib.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -13,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "base/error.h"
 #include "base/spelling.h"
+#include "sampler/libpfm.h"
 
 namespace xenoscope::sampler {
 namespace {
@@ -28,13 +27,13 @@ constexpr std::array kTickRates = {100, 250, 300, 1000};
 // Samples are in step if each tick finds them less than this part of a period further on.
 constexpr double kMinDrift = 1e-3;
 
-std::vector<pfm_pmu_info_t> CorePmus(bool only_present) {
+std::vector<pfm_pmu_info_t> CorePmus(const Libpfm& libpfm, bool only_present) {
   std::vector<pfm_pmu_info_t> found;
   for (int i = PFM_PMU_NONE; i < PFM_PMU_MAX; ++i) {
     pfm_pmu_info_t info{};
     info.size = sizeof info;
     const auto pmu = static_cast<pfm_pmu_t>(i);
-    if (pfm_get_pmu_info(pmu, &info) != PFM_SUCCESS || info.type != PFM_PMU_TYPE_CORE) continue;
+    if (libpfm.pmu_info(pmu, &info) != PFM_SUCCESS || info.type != PFM_PMU_TYPE_CORE) continue;
     // libpfm4 counts the pseudo-PMUs of perf_events as core PMUs, but they have no codes.
     if (absl::StartsWith(info.name, "perf")) continue;
     if (!only_present || info.is_present != 0) found.push_back(info);
@@ -42,12 +41,12 @@ std::vector<pfm_pmu_info_t> CorePmus(bool only_present) {
   return found;
 }
 
-std::vector<pfm_event_info_t> EventsOf(const pfm_pmu_info_t& pmu) {
+std::vector<pfm_event_info_t> EventsOf(const Libpfm& libpfm, const pfm_pmu_info_t& pmu) {
   std::vector<pfm_event_info_t> events;
-  for (int i = pmu.first_event; i >= 0; i = pfm_get_event_next(i)) {
+  for (int i = pmu.first_event; i >= 0; i = libpfm.next_event(i)) {
     pfm_event_info_t info{};
     info.size = sizeof info;
-    if (pfm_get_event_info(i, PFM_OS_NONE, &info) != PFM_SUCCESS) break;
+    if (libpfm.event_info(i, PFM_OS_NONE, &info) != PFM_SUCCESS) break;
     events.push_back(info);
   }
   return events;
@@ -55,15 +54,15 @@ std::vector<pfm_event_info_t> EventsOf(const pfm_pmu_info_t& pmu) {
 
 // Encodes an event as in an event select register (AMD and Intel alike): event in bits 0 to 7 and,
 // on AMD, 32 to 35; unit mask in bits 8 to 15.
-absl::StatusOr<PmuEvent> Encode(const std::string& name) {
+absl::StatusOr<PmuEvent> Encode(const Libpfm& libpfm, const std::string& name) {
   uint64_t* codes = nullptr;
   int count = 0;
   const int result =
-      pfm_get_event_encoding(name.c_str(), PFM_PLM0 | PFM_PLM3, nullptr, nullptr, &codes, &count);
+      libpfm.event_encoding(name.c_str(), PFM_PLM0 | PFM_PLM3, nullptr, nullptr, &codes, &count);
   const std::unique_ptr<uint64_t, void (*)(void*)> owner(codes, std::free);
   if (result != PFM_SUCCESS || count < 1) {
     return NotFoundError("event '{}': {}{}; `xenoscope events` lists the names", name,
-                         pfm_strerror(result),
+                         libpfm.error_text(result),
                          result == PFM_ERR_NOTFOUND ? SuggestEvent(name) : "");
   }
   PmuEvent event;
@@ -73,9 +72,9 @@ absl::StatusOr<PmuEvent> Encode(const std::string& name) {
 }
 
 absl::StatusOr<PmuEvent> LookUpEvent(const std::string& name) {
-  XENOSCOPE_RETURN_IF_ERROR(StartLibpfm());
-  if (absl::StrContains(name, "::")) return Encode(name);
-  const auto present = CorePmus(/*only_present=*/true);
+  XENOSCOPE_ASSIGN_OR_RETURN(const Libpfm libpfm, Libpfm::Start());
+  if (absl::StrContains(name, "::")) return Encode(libpfm, name);
+  const auto present = CorePmus(libpfm, /*only_present=*/true);
   if (present.empty()) {
     return NotFoundError(
         "event '{}': libpfm4 does not know this processor; give a full name (`xenoscope events {}`)"
@@ -84,7 +83,7 @@ absl::StatusOr<PmuEvent> LookUpEvent(const std::string& name) {
   }
   absl::StatusOr<PmuEvent> event = absl::UnknownError("");
   for (const pfm_pmu_info_t& pmu : present) {
-    event = Encode(fmt::format("{}::{}", pmu.name, name));
+    event = Encode(libpfm, fmt::format("{}::{}", pmu.name, name));
     if (event.ok()) return event;
   }
   return event;
@@ -92,24 +91,16 @@ absl::StatusOr<PmuEvent> LookUpEvent(const std::string& name) {
 
 }  // namespace
 
-absl::Status StartLibpfm() {
-  // This lets libpfm4 encode fully named events of other processors.
-  static const int result = [] {
-    setenv("LIBPFM_ENCODE_INACTIVE", "1", 1);
-    return pfm_initialize();
-  }();
-  if (result == PFM_SUCCESS) return absl::OkStatus();
-  return InternalError("libpfm4 does not start: {}", pfm_strerror(result));
-}
-
 std::string SuggestEvent(std::string_view name) {
   const size_t colons = name.find("::");
   const bool has_pmu = colons != std::string_view::npos;
   const std::string_view event = has_pmu ? name.substr(colons + 2) : name;
   std::vector<std::string> names = {"cycles", "cpu-clock"};
-  for (const pfm_pmu_info_t& pmu : CorePmus(/*only_present=*/!has_pmu)) {
+  const absl::StatusOr<Libpfm> libpfm = Libpfm::Start();
+  if (!libpfm.ok()) return "";
+  for (const pfm_pmu_info_t& pmu : CorePmus(*libpfm, /*only_present=*/!has_pmu)) {
     if (has_pmu && name.substr(0, colons) != pmu.name) continue;
-    for (const pfm_event_info_t& info : EventsOf(pmu)) {
+    for (const pfm_event_info_t& info : EventsOf(*libpfm, pmu)) {
       names.push_back(absl::AsciiStrToLower(info.name));
     }
   }
@@ -183,13 +174,13 @@ int TickRateInStep(uint64_t period, uint64_t cpu_hz) {
 }
 
 absl::StatusOr<std::vector<EventDescription>> ListEvents(std::string_view word) {
-  XENOSCOPE_RETURN_IF_ERROR(StartLibpfm());
-  auto pmus = CorePmus(/*only_present=*/true);
+  XENOSCOPE_ASSIGN_OR_RETURN(const Libpfm libpfm, Libpfm::Start());
+  auto pmus = CorePmus(libpfm, /*only_present=*/true);
   const bool known = !pmus.empty();
-  if (!known) pmus = CorePmus(/*only_present=*/false);
+  if (!known) pmus = CorePmus(libpfm, /*only_present=*/false);
   std::vector<EventDescription> events;
   for (const pfm_pmu_info_t& pmu : pmus) {
-    for (const pfm_event_info_t& info : EventsOf(pmu)) {
+    for (const pfm_event_info_t& info : EventsOf(libpfm, pmu)) {
       std::string name = absl::AsciiStrToLower(info.name);
       if (!known) name = fmt::format("{}::{}", pmu.name, name);
       std::string text = info.desc == nullptr ? "" : info.desc;

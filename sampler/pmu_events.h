@@ -23,9 +23,6 @@ struct PmuEvent {
   bool hypervisor = true;
 };
 
-// Initialises libpfm4; may be called again.
-absl::Status StartLibpfm();
-
 // Returns "; did you mean NAME?", with an event of the processor that `name` belongs to, or of this
 // machine's; empty when no name is close.
 std::string SuggestEvent(std::string_view name);

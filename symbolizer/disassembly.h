@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "base/bytes.h"
 #include "base/mode.h"
 
@@ -16,11 +17,26 @@ struct Instruction {
   std::string text;
 };
 
-// Disassembles all of `code`, which lies at `begin`. A byte that starts no instruction becomes
-// "(bad)".
-std::vector<Instruction> Disassemble(Bytes code, Address begin);
+// Capstone, which is loaded when it is first needed: its tables would make every command start
+// late.
+class Disassembler {
+ public:
+  // Errors (NotFound): capstone is not installed.
+  static absl::StatusOr<Disassembler> Load();
 
-// Returns where instructions begin in `code`, ascending, up to the first byte that belongs to none.
-std::vector<Address> InstructionStarts(Bytes code, Address begin);
+  // Disassembles all of `code`, which lies at `begin`. A byte that starts no instruction becomes
+  // "(bad)".
+  std::vector<Instruction> Disassemble(Bytes code, Address begin) const;
+
+  // Returns where instructions begin in `code`, ascending, up to the first byte that belongs to
+  // none.
+  std::vector<Address> InstructionStarts(Bytes code, Address begin) const;
+
+ private:
+  struct Capstone;
+  explicit Disassembler(const Capstone& capstone) : capstone_(&capstone) {}
+
+  const Capstone* capstone_;
+};
 
 }  // namespace xenoscope::symbolizer

@@ -21,8 +21,8 @@ constexpr uint64_t kMaxCodeBytes = 16 * 1024;
 
 class ShiftChecker {
  public:
-  ShiftChecker(const ImageFile& kernel, const SymbolIndex& symbols)
-      : kernel_(kernel), symbols_(symbols) {}
+  ShiftChecker(const ImageFile& kernel, const SymbolIndex& symbols, Disassembler disassembler)
+      : kernel_(kernel), symbols_(symbols), disassembler_(disassembler) {}
 
   bool IsInstruction(Address linked) {
     const uint32_t symbol = symbols_.Find(linked);
@@ -31,7 +31,7 @@ class ShiftChecker {
     const auto [starts, is_new] = starts_.try_emplace(symbol);
     if (is_new) {
       const uint64_t size = std::min(symbols_.End(symbol) - start, kMaxCodeBytes);
-      starts->second = InstructionStarts(kernel_.CodeAt(start, size), start);
+      starts->second = disassembler_.InstructionStarts(kernel_.CodeAt(start, size), start);
     }
     return std::ranges::binary_search(starts->second, linked);
   }
@@ -44,6 +44,7 @@ class ShiftChecker {
  private:
   const ImageFile& kernel_;
   const SymbolIndex& symbols_;
+  Disassembler disassembler_;
   absl::flat_hash_map<uint32_t, std::vector<Address>> starts_;  // by symbol
 };
 
@@ -54,7 +55,8 @@ absl::StatusOr<KaslrShift> FindKaslrShift(const ImageFile& kernel, const SymbolI
   std::vector<Address> addresses(sampled.begin(), sampled.end());
   std::ranges::sort(addresses);
   addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
-  ShiftChecker fit(kernel, symbols);
+  XENOSCOPE_ASSIGN_OR_RETURN(const Disassembler disassembler, Disassembler::Load());
+  ShiftChecker fit(kernel, symbols, disassembler);
   if (addresses.size() < kMinAddresses) {
     const size_t fitting = fit.Count(addresses, 0);
     if (10 * fitting >= 9 * addresses.size()) return KaslrShift{0, addresses.size(), fitting};

@@ -23,8 +23,8 @@ struct KaslrShift {
 
 // Finds the shift under which at least nine in ten of the addresses fit, if under no other six in
 // ten do. With fewer than 16 different addresses the only possible result is that they fit where
-// the file has them. Errors: no such shift, several, or too few addresses. Reads at most the code
-// of some 10 000 functions.
+// the file has them. Errors: no such shift, several, or too few addresses; or capstone is not
+// installed. Reads at most the code of some 10 000 functions.
 absl::StatusOr<KaslrShift> FindKaslrShift(const ImageFile& kernel, const SymbolIndex& symbols,
                                           std::span<const Address> sampled);
 

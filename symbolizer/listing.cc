@@ -154,6 +154,16 @@ void AddLinesNearSamples(uint32_t first, uint32_t last,
   }
 }
 
+std::map<Address, std::vector<double>> SamplesByAddress(std::span<const SampledAddress> samples) {
+  std::map<Address, std::vector<double>> by_address;
+  for (const SampledAddress& sample : samples) Add(sample.samples, by_address[sample.address]);
+  return by_address;
+}
+
+std::string PlaceOf(Address address, const CodeLocation& function) {
+  return fmt::format("+{:#x}", address - function.function_begin);
+}
+
 }  // namespace
 
 absl::StatusOr<Listing> ListSource(const CodeLocation& function,
@@ -179,33 +189,32 @@ absl::StatusOr<Listing> ListSource(const CodeLocation& function,
   return listing;
 }
 
-Listing ListInstructions(const CodeLocation& function, std::span<const SampledAddress> samples) {
+Listing ListAddresses(const CodeLocation& function, std::span<const SampledAddress> samples) {
   Listing listing;
   listing.title = "instructions";
-  std::map<Address, std::vector<double>> by_address;
-  for (const SampledAddress& sample : samples) Add(sample.samples, by_address[sample.address]);
-  const auto place = [&function](Address address) {
-    return fmt::format("+{:#x}", address - function.function_begin);
-  };
+  for (const auto& [address, taken] : SamplesByAddress(samples)) {
+    listing.lines.push_back({PlaceOf(address, function), "", taken});
+  }
+  return listing;
+}
+
+absl::StatusOr<Listing> ListInstructions(const CodeLocation& function,
+                                         std::span<const SampledAddress> samples) {
   const uint64_t size =
       std::min(function.function_end - function.function_begin, kMaxFunctionBytes);
-  std::vector<Instruction> instructions;
-  if (function.file != nullptr) {
-    instructions =
-        Disassemble(function.file->CodeAt(function.function_begin, size), function.function_begin);
-  }
-  if (instructions.empty()) {
-    for (const auto& [address, taken] : by_address) {
-      listing.lines.push_back({place(address), "", taken});
-    }
-    return listing;
-  }
+  const Bytes code =
+      function.file == nullptr ? Bytes() : function.file->CodeAt(function.function_begin, size);
+  if (code.empty()) return ListAddresses(function, samples);
+  XENOSCOPE_ASSIGN_OR_RETURN(const Disassembler disassembler, Disassembler::Load());
+  Listing listing;
+  listing.title = "instructions";
+  const auto by_address = SamplesByAddress(samples);
   DebugInfo* debug_info = function.file->debug_info();
   std::vector<CodeFrame> frames;
   std::string last;
-  for (const Instruction& instruction : instructions) {
+  for (const Instruction& instruction : disassembler.Disassemble(code, function.function_begin)) {
     ListedLine& line = listing.lines.emplace_back();
-    line.place = place(instruction.address);
+    line.place = PlaceOf(instruction.address, function);
     line.code = instruction.text;
     // A sampled address inside an instruction belongs to that instruction.
     for (auto at = by_address.lower_bound(instruction.address);

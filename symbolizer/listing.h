@@ -45,7 +45,12 @@ absl::StatusOr<Listing> ListSource(const CodeLocation& function,
                                    std::span<const SampledAddress> samples,
                                    const SourceFinder& sources);
 
-// Lists instructions; without the code only the addresses that have samples.
-Listing ListInstructions(const CodeLocation& function, std::span<const SampledAddress> samples);
+// Lists the addresses that have samples.
+Listing ListAddresses(const CodeLocation& function, std::span<const SampledAddress> samples);
+
+// Lists instructions; without the code only the addresses that have samples. Errors: as
+// Disassembler::Load().
+absl::StatusOr<Listing> ListInstructions(const CodeLocation& function,
+                                         std::span<const SampledAddress> samples);
 
 }  // namespace xenoscope::symbolizer

@@ -1,11 +1,11 @@
 #include "sampler/perf/perf_events.h"
 
-#include <perfmon/pfmlib.h>
 #include <perfmon/pfmlib_perf_event.h>
 
 #include <array>
 
 #include "base/error.h"
+#include "sampler/libpfm.h"
 #include "sampler/perf/perf_records.h"
 #include "sampler/pmu_events.h"
 
@@ -50,15 +50,15 @@ absl::Status Encode(const EventSpec& spec, perf_event_attr& attributes) {
     attributes.config = *code;
     return absl::OkStatus();
   }
-  XENOSCOPE_RETURN_IF_ERROR(StartLibpfm());
+  XENOSCOPE_ASSIGN_OR_RETURN(const Libpfm libpfm, Libpfm::Start());
   pfm_perf_encode_arg_t argument{};
   argument.size = sizeof argument;
   argument.attr = &attributes;
-  const int result = pfm_get_os_event_encoding(spec.name.c_str(), PFM_PLM0 | PFM_PLM3 | PFM_PLMH,
-                                               PFM_OS_PERF_EVENT, &argument);
+  const int result = libpfm.os_event_encoding(spec.name.c_str(), PFM_PLM0 | PFM_PLM3 | PFM_PLMH,
+                                              PFM_OS_PERF_EVENT, &argument);
   if (result == PFM_SUCCESS) return absl::OkStatus();
   return NotFoundError("event '{}': {}{}; `xenoscope events` lists the names", spec.name,
-                       pfm_strerror(result), SuggestEvent(spec.name));
+                       libpfm.error_text(result), SuggestEvent(spec.name));
 }
 
 }  // namespace

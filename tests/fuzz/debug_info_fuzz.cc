@@ -27,9 +27,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (const auto symbols = (*image)->ReadSymbols("image"); symbols.ok()) {
     for (const auto& function : symbols->table.functions) addresses.push_back(function.address);
   }
+  const auto disassembler = symbolizer::Disassembler::Load().value();
   for (const xenoscope::Address address : addresses) {
     const auto code = (*image)->CodeAt(address, 64);
-    if (symbolizer::Disassemble(code, address).size() > code.size()) std::abort();
+    if (disassembler.Disassemble(code, address).size() > code.size()) std::abort();
   }
   symbolizer::DebugInfo* debug_info = (*image)->debug_info();
   if (debug_info == nullptr) return 0;

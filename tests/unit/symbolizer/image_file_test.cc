@@ -155,7 +155,9 @@ class ListingTest : public ImageFileTest {
     ASSERT_NE(function_.function_begin, 0U);
     const Bytes code =
         image_->CodeAt(function_.function_begin, function_.function_end - function_.function_begin);
-    for (const Instruction& instruction : Disassemble(code, function_.function_begin)) {
+    const Disassembler disassembler = Disassembler::Load().value();
+    for (const Instruction& instruction :
+         disassembler.Disassemble(code, function_.function_begin)) {
       samples_.push_back({instruction.address, {1.0}});
     }
   }
@@ -188,7 +190,7 @@ TEST_F(ListingTest, NoSourceListingWithoutSources) {
 }
 
 TEST_F(ListingTest, EachSampleIsInOneInstruction) {
-  const Listing listing = ListInstructions(function_, samples_);
+  const Listing listing = ListInstructions(function_, samples_).value();
   EXPECT_EQ(listing.lines.size(), samples_.size());
   EXPECT_EQ(Sum(listing), static_cast<double>(samples_.size()));
   EXPECT_EQ(listing.lines.front().place, "+0x0");
@@ -197,7 +199,7 @@ TEST_F(ListingTest, EachSampleIsInOneInstruction) {
 
 TEST_F(ListingTest, ListsAddressesWithoutCode) {
   function_.file = nullptr;
-  const Listing listing = ListInstructions(function_, {samples_.data(), 2});
+  const Listing listing = ListInstructions(function_, {samples_.data(), 2}).value();
   ASSERT_EQ(listing.lines.size(), 2U);
   EXPECT_EQ(listing.lines[0].place, "+0x0");
   EXPECT_THAT(listing.lines[0].code, IsEmpty());

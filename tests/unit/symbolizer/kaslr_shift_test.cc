@@ -35,8 +35,8 @@ class KaslrShiftTest : public ::testing::Test {
     while (addresses.size() < count) {
       const auto function = static_cast<uint32_t>(random_() % symbols_.size());
       const Address start = symbols_.Start(function);
-      const auto starts =
-          InstructionStarts(kernel_->CodeAt(start, symbols_.End(function) - start), start);
+      const auto starts = disassembler_.InstructionStarts(
+          kernel_->CodeAt(start, symbols_.End(function) - start), start);
       if (starts.size() < 2) continue;
       const Address at = starts[random_() % starts.size()];
       if (symbols_.Find(at) == function) addresses.push_back(at + shift);
@@ -55,6 +55,7 @@ class KaslrShiftTest : public ::testing::Test {
   std::unique_ptr<ImageFile> kernel_;
   ElfSymbols read_;
   SymbolIndex symbols_;
+  Disassembler disassembler_ = Disassembler::Load().value();
 };
 
 TEST_F(KaslrShiftTest, PutsSampledAddressesOnInstructions) {
