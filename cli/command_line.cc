@@ -20,10 +20,15 @@ namespace xenoscope::cli {
 namespace {
 
 // In the order of -h.
-constexpr AddCommand kAllCommands[] = {
-    AddRecord,  AddStat,     AddEvents,  AddDoctor,  AddAgent, AddMark,     AddTop,  AddReport,
-    AddDiff,    AddAnnotate, AddSummary, AddThreads, AddBoot,  AddShutdown, AddDump, AddTimeline,
-    AddArchive, AddUnpack,   AddPush,    AddTrend,   AddWatch, AddPrune,    AddMan,  AddCompletion,
+constexpr NamedCommand kAllCommands[] = {
+    {"record", AddRecord},     {"stat", AddStat},         {"events", AddEvents},
+    {"doctor", AddDoctor},     {"agent", AddAgent},       {"mark", AddMark},
+    {"top", AddTop},           {"report", AddReport},     {"diff", AddDiff},
+    {"annotate", AddAnnotate}, {"summary", AddSummary},   {"threads", AddThreads},
+    {"boot", AddBoot},         {"shutdown", AddShutdown}, {"dump", AddDump},
+    {"timeline", AddTimeline}, {"archive", AddArchive},   {"unpack", AddUnpack},
+    {"push", AddPush},         {"trend", AddTrend},       {"watch", AddWatch},
+    {"prune", AddPrune},       {"man", AddMan},           {"completion", AddCompletion},
 };
 
 void PrintError(std::string_view message) { fmt::print(stderr, "xenoscope: {}\n", message); }
@@ -81,16 +86,21 @@ bool ReportTruncatedFiles() {
 
 }  // namespace
 
-CommandLine::CommandLine() : CommandLine(kAllCommands) {}
+std::span<const NamedCommand> CommandsFor(std::string_view word) {
+  if (word == "man" || word == "completion") return kAllCommands;  // they describe the others
+  const auto* const named = std::ranges::find(kAllCommands, word, &NamedCommand::name);
+  if (named == std::end(kAllCommands)) return kAllCommands;
+  return {named, 1};
+}
 
-CommandLine::CommandLine(std::span<const AddCommand> commands)
+CommandLine::CommandLine(std::span<const NamedCommand> commands)
     : program_("xenoscope", "A statistical profiler for Xen that joins samples with xentrace.",
                "xenoscope " XENOSCOPE_VERSION) {
   Command root = program_.Root();
   root.SetFooter(
       "Example:\n  xenoscope record -o web.xeno -- sleep 10\n  xenoscope report "
       "web.xeno\n`xenoscope COMMAND -h` describes the options of a command.");
-  for (const AddCommand add : commands) add(root, run_);
+  for (const NamedCommand& command : commands) command.add(root, run_);
 }
 
 std::optional<int> CommandLine::Parse(int argc, const char* const* argv) {
@@ -104,7 +114,7 @@ std::optional<int> CommandLine::Parse(int argc, const char* const* argv) {
 }
 
 int RunCommandLine(int argc, const char* const* argv) {
-  CommandLine line;
+  CommandLine line(CommandsFor(argc > 1 ? argv[1] : ""));
   if (const auto status = line.Parse(argc, argv)) return *status;
   if (ReadsOnly(line.Parsed())) Confine(line.Parsed());
   const Outcome outcome = line.Work();

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "cli/commands.h"
 #include "cli/options.h"
@@ -15,15 +16,19 @@ namespace xenoscope::cli {
 inline constexpr int kFailed = 1;            // the data was bad or the work failed
 inline constexpr int kWrongCommandLine = 2;  // the command line was wrong
 
-// A function that adds a subcommand; commands.h declares all of them.
-using AddCommand = void (*)(Command program, CommandAction& run);
+// A subcommand, and the function that adds it; commands.h declares all of these.
+struct NamedCommand {
+  std::string_view name;
+  void (*add)(Command program, CommandAction& run);
+};
+
+// Returns the subcommands that a command line needs whose first argument is `word`: the one of this
+// name, or all of them. Describing all takes a millisecond or two, more than many a command's work.
+[[nodiscard]] std::span<const NamedCommand> CommandsFor(std::string_view word);
 
 class CommandLine {
  public:
-  // Adds all subcommands, or only `commands`: describing all of them takes most of the time of a
-  // short run.
-  CommandLine();
-  explicit CommandLine(std::span<const AddCommand> commands);
+  explicit CommandLine(std::span<const NamedCommand> commands);
 
   // Reads the words; the first is the program's name. Returns the exit status when there is no
   // work to do: help was asked for and printed, or an error was printed to stderr. To be called

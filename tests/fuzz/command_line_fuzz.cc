@@ -34,7 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<const char*> argv;
   argv.reserve(words.size());
   for (const std::string& word : words) argv.push_back(word.c_str());  // up to its first zero
-  xenoscope::cli::CommandLine line;
+  xenoscope::cli::CommandLine line(xenoscope::cli::CommandsFor(words.size() > 1 ? words[1] : ""));
   const auto exit = line.Parse(static_cast<int>(argv.size()), argv.data());
   if (exit) {
     if (*exit != 0 && *exit != xenoscope::cli::kWrongCommandLine) std::abort();

@@ -28,21 +28,10 @@ extern "C" void __sanitizer_set_report_fd(void* fd) __attribute__((weak));
 namespace {
 
 namespace fuzz = xenoscope::fuzz;
-
-struct Command {
-  std::string_view name;
-  xenoscope::cli::AddCommand add;
-};
 namespace cli = xenoscope::cli;
-constexpr Command kCommands[] = {
-    {"report", cli::AddReport},   {"diff", cli::AddDiff},     {"annotate", cli::AddAnnotate},
-    {"summary", cli::AddSummary}, {"dump", cli::AddDump},     {"timeline", cli::AddTimeline},
-    {"archive", cli::AddArchive}, {"unpack", cli::AddUnpack}, {"boot", cli::AddBoot},
-};
-const Command* FindCommand(std::string_view name) {
-  const Command* const found = std::ranges::find(kCommands, name, &Command::name);
-  return found == std::end(kCommands) ? nullptr : found;
-}
+
+constexpr std::string_view kCommands[] = {"report",   "diff",    "annotate", "summary", "dump",
+                                          "timeline", "archive", "unpack",   "boot"};
 
 // A file in memory that replaces standard output or standard error while it lives.
 class Captured {
@@ -97,7 +86,7 @@ std::vector<std::string> WordsOf(std::string_view text) {
     if (word == "=") word = "made.xeno/trace.xentrace";
     words.push_back(std::move(word));
   }
-  if (words.size() < 2 || FindCommand(words[1]) == nullptr) return {};
+  if (words.size() < 2 || std::ranges::find(kCommands, words[1]) == std::end(kCommands)) return {};
   return words;
 }
 
@@ -149,7 +138,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   {
     const Captured output(STDOUT_FILENO);
     const Captured errors(STDERR_FILENO);
-    cli::CommandLine line({&FindCommand(words[1])->add, 1});
+    cli::CommandLine line(cli::CommandsFor(words[1]));
     exit = line.Parse(static_cast<int>(argv.size()), argv.data());
     if (!exit) status = line.Work().status;
     out = output.Text();
