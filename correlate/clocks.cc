@@ -103,12 +103,8 @@ class ClockComparison {
       : range_(range), cut_at_(cut_at) {}
 
   // The events whose records it takes, as a handler of trace::OrderedStream.
-  static constexpr trace::EventTargets<trace::AnyTarget> kEvents = [] {
-    trace::EventTargets<trace::AnyTarget> events{};
-    events[static_cast<size_t>(Event::kRunstateChange)] = &trace::kAnyTarget;
-    events[static_cast<size_t>(Event::kContinueRunning)] = &trace::kAnyTarget;
-    return events;
-  }();
+  static constexpr auto kEvents =
+      trace::TargetsOf({Event::kRunstateChange, Event::kContinueRunning});
 
   void TakeNonRecord(const Item& item) {
     const bool ends = item.kind == ItemKind::kPcpuEnd;

@@ -7,6 +7,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -46,6 +47,12 @@ inline constexpr EventTargets<AnyTarget> kAllEvents = [] {
   all.fill(&kAnyTarget);
   return all;
 }();
+// Returns targets for these events alone.
+constexpr EventTargets<AnyTarget> TargetsOf(std::initializer_list<Event> wanted) {
+  EventTargets<AnyTarget> targets{};
+  for (const Event event : wanted) targets[static_cast<size_t>(event)] = &kAnyTarget;
+  return targets;
+}
 
 // Takes what a cursor gives. Slot returns the record into which the next wanted record of a known
 // event is put; its pCPU is set already. CommitRecord takes that record, with the vCPU that ran and

@@ -1,7 +1,6 @@
 #include "trace/probe.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -30,19 +29,10 @@ PcpuWindows Part(const PcpuWindows& all, size_t first, uint64_t bytes) {
   return part;
 }
 
-// Returns targets for these events, and for those that say which vCPU runs.
-template <size_t kCount>
-constexpr EventTargets<AnyTarget> TargetsOf(const std::array<Event, kCount>& wanted) {
-  EventTargets<AnyTarget> events{};
-  for (const Event event : {Event::kRunstateChange, Event::kContinueRunning}) {
-    events[static_cast<size_t>(event)] = &kAnyTarget;
-  }
-  for (const Event event : wanted) events[static_cast<size_t>(event)] = &kAnyTarget;
-  return events;
-}
-
-// The events that DialectEvidence and ClockEvidence take.
-constexpr auto kEvidence = TargetsOf(std::to_array<Event>({
+// The events that DialectEvidence and ClockEvidence take, and those that say which vCPU runs.
+constexpr auto kEvidence = TargetsOf({
+    Event::kRunstateChange,
+    Event::kContinueRunning,
     Event::kHvmVmexit,
     Event::kHvmSvmExit,
     Event::kHvmIntr,
@@ -64,7 +54,7 @@ constexpr auto kEvidence = TargetsOf(std::to_array<Event>({
     Event::kShadowEmulateUnshadowEvtinj,
     Event::kShadowEmulateUnshadowUnhandled,
     Event::kPvMathStateRestore,
-}));
+});
 
 class Prober {
  public:
@@ -106,8 +96,9 @@ class Prober {
 struct ExitHandler {
   DialectEvidence evidence;
 
-  static constexpr auto kEvents = TargetsOf(std::to_array<Event>(
-      {Event::kHvmVmexit, Event::kHvmSvmExit, Event::kHvmIntr, Event::kHvmSmi}));
+  static constexpr auto kEvents =
+      TargetsOf({Event::kRunstateChange, Event::kContinueRunning, Event::kHvmVmexit,
+                 Event::kHvmSvmExit, Event::kHvmIntr, Event::kHvmSmi});
   void TakeRecord(const Record& record, const AnyTarget& /*target*/) { evidence.Observe(record); }
   void TakeNonRecord(const Item& /*item*/) const {}
 };
