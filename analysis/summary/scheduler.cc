@@ -101,13 +101,13 @@ constexpr GroupInfo kSwitchInfnextOfVcpuGroup{"switch_infnext", "Waits as switch
 
 class Scheduler final : public Mergeable<Scheduler> {
  public:
-  // `deepest` is kVcpu, or kTrace: without the groups of vCPUs and switch_infnext, which need the
-  // scheduler's records.
-  explicit Scheduler(SectionLevel deepest) : deepest_(deepest) {}
+  // Without `with_records`: only what needs none of the scheduler's records, and so nothing of
+  // vCPUs and of switch_infnext.
+  explicit Scheduler(bool with_records) : with_records_(with_records) {}
 
   void Subscribe(Subscriptions& subscriptions) const override {
     subscriptions.RunstateIntervals();
-    if (deepest_ == SectionLevel::kTrace) return;
+    if (!with_records_) return;
     subscriptions.Record(Event::kSchedSwitchInfnext);
     for (const VcpuEvent& event : kVcpuEvents) subscriptions.Record(event.event);
   }
@@ -151,7 +151,7 @@ class Scheduler final : public Mergeable<Scheduler> {
   bool DependsOnOrder() const override { return vcpus_.Known(kOverLimit) != nullptr; }
 
   [[nodiscard]] std::vector<GroupInfo> Groups() const override {
-    if (deepest_ == SectionLevel::kTrace) return {kRunqueueWaitsGroup, kSchedulerOfTraceGroup};
+    if (!with_records_) return {kRunqueueWaitsGroup, kSchedulerOfTraceGroup};
     return {kRunqueueWaitsGroup,  kSwitchInfnextOfTraceGroup, kSchedulerOfTraceGroup,
             kSchedulerEdgesGroup, kSwitchInfnextOfVcpuGroup,  kSchedulerOfVcpuGroup};
   }
@@ -160,8 +160,7 @@ class Scheduler final : public Mergeable<Scheduler> {
     if (waits_.count() > 0) {
       waits.rows.push_back(MetricRow{"runnable until running", {}, {}}.Add(waits_.Summary()));
     }
-    const bool of_trace = deepest_ == SectionLevel::kTrace;
-    if (!of_trace) {
+    if (with_records_) {
       AddReportedWait(reported_wait_, metadata, out.AddGroup(kSwitchInfnextOfTraceGroup));
     }
     MetricGroup& events = out.AddGroup(kSchedulerOfTraceGroup);
@@ -183,7 +182,7 @@ class Scheduler final : public Mergeable<Scheduler> {
       events.rows.back().parts.push_back(
           MetricRow{std::string(name), {}, {}}.Add("count", MetricUnit::kCount, count));
     }
-    if (!of_trace) DescribeOverLimit(out);
+    if (with_records_) DescribeOverLimit(out);
   }
 
   // Describes vCPUs beyond kMaxVcpus, which have no table of their own.
@@ -242,7 +241,7 @@ class Scheduler final : public Mergeable<Scheduler> {
   }
   Vcpu& VcpuAt(VcpuRef ref) { return vcpus_.At(KeyOf(ref), kOverLimit, kMaxVcpus, budget_); }
 
-  SectionLevel deepest_;
+  bool with_records_;
   EntryBudget budget_{kMaxVcpus};
   BoundedTable<Vcpu> vcpus_;
   Stat waits_;          // waits of all vCPUs, in cycles
@@ -252,10 +251,10 @@ class Scheduler final : public Mergeable<Scheduler> {
 }  // namespace
 
 std::unique_ptr<Analysis> MakeScheduler() {
-  return std::make_unique<Scheduler>(SectionLevel::kVcpu);
+  return std::make_unique<Scheduler>(/*with_records=*/true);
 }
 std::unique_ptr<Analysis> MakeSchedulerOfTrace() {
-  return std::make_unique<Scheduler>(SectionLevel::kTrace);
+  return std::make_unique<Scheduler>(/*with_records=*/false);
 }
 
 }  // namespace xenoscope::analysis
