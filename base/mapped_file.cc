@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/parallel.h"
 
 namespace xenoscope {
 
@@ -77,8 +78,7 @@ constexpr size_t kMinPart = size_t{16} << 20;  // the smallest part that is wort
 // Lets several threads do something, each with a part of the bytes.
 void InParts(Bytes bytes, void (*work)(Bytes part)) {
   constexpr size_t kStep = size_t{2} << 20;  // parts begin at whole pages
-  const size_t max_threads = std::max(std::thread::hardware_concurrency(), 1U);
-  const size_t parts = std::min(max_threads, bytes.size() / kMinPart);
+  const size_t parts = std::min<size_t>(ThreadLimit(), bytes.size() / kMinPart);
   const size_t part = (bytes.size() / parts / kStep + 1) * kStep;
   std::vector<std::jthread> threads;
   for (size_t at = part; at < bytes.size(); at += part) {

@@ -1,4 +1,4 @@
-// A loop whose iterations are divided over as many threads as there are processors.
+// Loops whose iterations are divided over threads.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +10,12 @@
 
 namespace xenoscope {
 
+// Returns the number of threads that work is divided over: SetThreadLimit()'s, or the number of
+// CPUs on which this process may run (sched_setaffinity(2)).
+[[nodiscard]] unsigned ThreadLimit();
+// To be called before there are threads.
+void SetThreadLimit(unsigned threads);
+
 // Calls work(i) once for every i in [0, count), in no certain order, from several threads. Each
 // thread is given at least `items_per_thread`; few items are done by the calling thread alone.
 template <std::invocable<size_t> Work>
@@ -18,8 +24,8 @@ void ForEachInParallel(size_t count, size_t items_per_thread, const Work& work) 
   const auto run = [&] {
     for (size_t i = next++; i < count; i = next++) work(i);
   };
-  const size_t processors = std::max<size_t>(1, std::thread::hardware_concurrency());
-  const size_t wanted = std::min(processors, count / std::max<size_t>(1, items_per_thread));
+  const size_t wanted =
+      std::min<size_t>(ThreadLimit(), count / std::max<size_t>(1, items_per_thread));
   std::vector<std::jthread> others;
   for (size_t i = 1; i < wanted; ++i) others.emplace_back(run);
   run();

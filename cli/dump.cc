@@ -7,10 +7,10 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "base/write_behind.h"
 #include "cli/commands.h"
 #include "cli/domain_names.h"
@@ -58,8 +58,8 @@ report::DumpOptions Selected(const DumpCommandOptions& options) {
   dump.events = *events;
   for (const uint32_t vcpu : options.vcpus) dump.vcpus.push_back(VcpuId{vcpu});
   for (const uint32_t pcpu : options.pcpus) dump.pcpus.push_back(PcpuId{pcpu});
-  dump.threads = options.threads != 0 ? options.threads
-                                      : std::clamp(std::thread::hardware_concurrency(), 1U, 4U);
+  constexpr unsigned kMostThreads = 4;
+  dump.threads = options.threads != 0 ? options.threads : std::min(ThreadLimit(), kMostThreads);
   return dump;
 }
 
@@ -117,6 +117,7 @@ absl::Status CheckRange(const trace::TraceFile& trace, const report::DumpOptions
 }
 
 absl::Status DumpTrace(const DumpCommandOptions& options, report::DumpOptions dump) {
+  if (options.threads != 0) SetThreadLimit(options.threads);
   XENOSCOPE_ASSIGN_OR_RETURN(const profile::TraceInput input, OpenTraceInput(options.trace));
   XENOSCOPE_ASSIGN_OR_RETURN(dump.domains, ChooseDomains(input.info(), options.domains));
   const trace::Probe probe = trace::ProbeTrace(input.trace);

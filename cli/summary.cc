@@ -5,14 +5,15 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "analysis/analyse_trace.h"
 #include "analysis/summary/registry.h"
 #include "base/error.h"
+#include "base/parallel.h"
 #include "cli/commands.h"
 #include "cli/domain_names.h"
 #include "cli/output.h"
@@ -141,6 +142,7 @@ absl::Status Summarise(const SummaryOptions& options) {
                            .by_vcpu = options.vcpus,
                            .details = options.all});
   }
+  if (options.threads != 0) SetThreadLimit(options.threads);
   XENOSCOPE_ASSIGN_OR_RETURN(const profile::TraceInput input, OpenTraceInput(options.trace));
   report::SummarySelection selection{{}, options.sections};
   XENOSCOPE_ASSIGN_OR_RETURN(selection.domains, ChooseDomains(input.info(), options.domains));
@@ -154,9 +156,8 @@ absl::Status Summarise(const SummaryOptions& options) {
       .resolver = named ? symbols.resolver.get() : nullptr,
       .guest_clocks = !options.findings && options.format != "csv"};  // CSV has tables only
   constexpr unsigned kMaxThreads = 8;  // what comes after that waits for what it must follow
-  const unsigned processors = std::max(std::thread::hardware_concurrency(), 1U);
   const unsigned threads =
-      options.threads != 0 ? options.threads : std::min(processors, kMaxThreads);
+      options.threads != 0 ? options.threads : std::min(ThreadLimit(), kMaxThreads);
   // Never freed: AnalysisResult::kept.
   static auto* const analysed = new absl::StatusOr<analysis::AnalysisResult>(analysis::AnalyseTrace(
       input.trace, hints, AnalysesFor(options, selection, input.trace.index().pcpus.size()),
