@@ -1,6 +1,9 @@
 #include "cli/domain_names.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
+#include <cstdio>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -49,6 +52,20 @@ absl::StatusOr<std::vector<DomainId>> ChooseDomains(const recording::RecordingIn
     domains.push_back(domain);
   }
   return domains;
+}
+
+void WarnOfAbsentDomains(std::span<const DomainId> chosen, const std::set<DomainId>& present,
+                         std::string_view what) {
+  constexpr size_t kMostNamed = 16;
+  std::vector<uint16_t> others;
+  for (const DomainId domain : present) {
+    if (others.size() < kMostNamed) others.push_back(domain.value);
+  }
+  for (const DomainId domain : chosen) {
+    if (present.contains(domain)) continue;
+    fmt::print(stderr, "xenoscope: there are no {} of domain {}, but of {}{}\n", what, domain.value,
+               fmt::join(others, ", "), present.size() > kMostNamed ? ", ..." : "");
+  }
 }
 
 }  // namespace xenoscope::cli

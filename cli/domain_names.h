@@ -1,7 +1,10 @@
 // Domains as users write them: by name where a recording has names, or by number.
 #pragma once
 
+#include <set>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -22,5 +25,10 @@ absl::StatusOr<DomainId> ChooseDomain(const recording::RecordingInfo* info,
                                       const std::string& text);
 absl::StatusOr<std::vector<DomainId>> ChooseDomains(const recording::RecordingInfo* info,
                                                     const std::vector<std::string>& texts);
+
+// Says on stderr which of the chosen domains are not among those that have `what` ("records"), and
+// which are: a table without rows does not say whether a number was wrong.
+void WarnOfAbsentDomains(std::span<const DomainId> chosen, const std::set<DomainId>& present,
+                         std::string_view what);
 
 }  // namespace xenoscope::cli

@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -192,6 +193,12 @@ void LeaveOutInlined(report::ProfileReport& out) {
   };
 }
 
+std::set<DomainId> DomainsOf(const report::ProfileReport& out) {
+  std::set<DomainId> domains;
+  for (const correlate::ProfileRow& row : out.result.rows) domains.insert(row.domain);
+  return domains;
+}
+
 absl::Status ProfileReport(const ProfileSource& source, const ReportOptions& options,
                            const report::TextStyle& style) {
   const report::ProfileFormat& format = *report::FindProfileFormat(options.format);
@@ -226,6 +233,7 @@ absl::Status ProfileReport(const ProfileSource& source, const ReportOptions& opt
     return WriteOutput(options.output, page);
   }
   XENOSCOPE_RETURN_IF_ERROR(MakeProfile(source, options, std::move(columns), out));
+  WarnOfAbsentDomains(write.selection.domains, DomainsOf(out), "samples");
   if (!options.inlined) LeaveOutInlined(out);
   return WriteProfile(options, shown, write, out);
 }

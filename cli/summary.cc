@@ -170,6 +170,11 @@ absl::Status Summarise(const SummaryOptions& options) {
   for (const std::string& misfit : symbols.resolver->Mismatches()) {
     fmt::print(stderr, "xenoscope: {}\n", misfit);
   }
+  std::set<DomainId> present;
+  for (const analysis::DomainSection& domain : result.document.domains) {
+    present.insert(domain.domain);
+  }
+  WarnOfAbsentDomains(selection.domains, present, "records");
   if (options.findings) return WriteStdout(FindingsOf(input, result, options, selection.domains));
   report::Select(selection, result.document);
   const auto names = [&](DomainId domain) { return input.DomainName(domain); };
