@@ -11,7 +11,7 @@
 
 namespace xenoscope::report {
 
-// Returns the name of a domain; empty when there is none.
+// Returns the name of a domain; empty when there is none. Several threads may call it.
 using DomainNames = std::function<std::string(DomainId)>;
 
 // The parts that stay in a summary. Empty lists keep everything.
