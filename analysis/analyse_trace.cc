@@ -262,12 +262,12 @@ Partitions CountPartitions(const trace::TraceFile& file, const TraceHints& hints
                            const std::vector<PartitionBegin>& begins, correlate::VcpuIndex& numbers,
                            TraceMetadata& metadata, SidePasses& side) {
   Partitions partitions(begins.size() + 1);
-  std::vector<std::thread> threads;
+  std::vector<std::jthread> threads;
   for (size_t i = 1; i < partitions.size(); ++i) {
-    threads.emplace_back([&, i] {
+    threads.push_back(StartThread([&, i] {
       partitions[i] = MakeWarmedUpPartition(file, made, numbers, begins[i - 1]);
       partitions[i]->Count(LastInstantOf(i, begins));
-    });
+    }));
   }
   partitions[0] = std::make_unique<Partition>(file, made, numbers);
   metadata = ProbeTraceMetadata(file, hints);
@@ -276,7 +276,7 @@ Partitions CountPartitions(const trace::TraceFile& file, const TraceHints& hints
   } else {
     CountFirst(file, hints, LastInstantOf(0, begins), *partitions[0], side);
   }
-  for (std::thread& thread : threads) thread.join();
+  for (std::jthread& thread : threads) thread.join();
   return partitions;
 }
 

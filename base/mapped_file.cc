@@ -83,7 +83,7 @@ void InParts(Bytes bytes, void (*work)(Bytes part)) {
   std::vector<std::jthread> threads;
   for (size_t at = part; at < bytes.size(); at += part) {
     const Bytes mine = bytes.subspan(at, std::min(part, bytes.size() - at));
-    threads.emplace_back(work, mine);
+    threads.push_back(StartThread([work, mine] { work(mine); }));
   }
   work(bytes.first(std::min(part, bytes.size())));
 }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <concepts>
 #include <cstddef>
+#include <functional>
 #include <thread>
 #include <vector>
 
@@ -15,6 +16,11 @@ namespace xenoscope {
 [[nodiscard]] unsigned ThreadLimit();
 // To be called before there are threads.
 void SetThreadLimit(unsigned threads);
+
+// Starts a thread on another CPU than this one, if this process may use one. Linux may begin a
+// thread on its creator's although another CPU is idle, and in virtual machines it stays there for
+// up to 30 ms: longer than a short trace takes.
+[[nodiscard]] std::jthread StartThread(std::function<void()> work);
 
 // Calls work(i) once for every i in [0, count), in no certain order, from several threads. Each
 // thread is given at least `items_per_thread`; few items are done by the calling thread alone.
@@ -27,7 +33,7 @@ void ForEachInParallel(size_t count, size_t items_per_thread, const Work& work) 
   const size_t wanted =
       std::min<size_t>(ThreadLimit(), count / std::max<size_t>(1, items_per_thread));
   std::vector<std::jthread> others;
-  for (size_t i = 1; i < wanted; ++i) others.emplace_back(run);
+  for (size_t i = 1; i < wanted; ++i) others.push_back(StartThread(run));
   run();
 }
 

@@ -58,5 +58,26 @@ TEST_F(ParallelTest, UsesTheProcessorsOnWhichItMayRun) {
   EXPECT_EQ(before_, CPU_COUNT(&allowed));
 }
 
+TEST_F(ParallelTest, ThreadsMayRunWhereTheirCreatorMay) {
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  for (int i = 0; i < 50; ++i) {  // some end before they are moved
+    cpu_set_t of_thread;
+    CPU_ZERO(&of_thread);
+    {
+      const std::jthread thread = StartThread([&] {
+        for (int tries = 0; tries < 1'000 && !CPU_EQUAL(&of_thread, &allowed); ++tries) {
+          sched_yield();
+          sched_getaffinity(0, sizeof of_thread, &of_thread);
+        }
+      });
+    }
+    EXPECT_TRUE(CPU_EQUAL(&of_thread, &allowed));
+    cpu_set_t of_creator;
+    ASSERT_EQ(sched_getaffinity(0, sizeof of_creator, &of_creator), 0);
+    EXPECT_TRUE(CPU_EQUAL(&of_creator, &allowed));
+  }
+}
+
 }  // namespace
 }  // namespace xenoscope
