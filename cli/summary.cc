@@ -26,6 +26,7 @@
 #include "report/summary/summary_view.h"
 #include "report/table/table_json.h"
 #include "report/terminal.h"
+#include "trace/probe.h"
 
 namespace xenoscope::cli {
 namespace {
@@ -122,15 +123,37 @@ report::SummaryStyle StyleOf(const SummaryOptions& options) {
           .vcpus = options.vcpus || chosen || !options.domains.empty()};
 }
 
-// Returns what makes the analyses of a trace of so many pCPUs: those of which something is shown.
+// Whether the host is seen to be wide before the trace is analysed, if that makes a difference.
+bool LooksWide(const trace::TraceFile& trace, const SummaryOptions& options) {
+  if (options.format != "text" || options.all || options.findings) return false;
+  return trace.index().pcpus.size() > report::kMostPcpusShown ||
+         trace::CountDomains(trace, report::kMostDomainsShown + 1) > report::kMostDomainsShown;
+}
+
+// Returns what makes the analyses of a host: those of which something is shown.
 analysis::MakeAnalyses AnalysesFor(const SummaryOptions& options,
-                                   const report::SummarySelection& selection, size_t pcpus) {
+                                   const report::SummarySelection& selection, bool wide) {
   if (options.findings) return [] { return findings::TraceAnalyses(findings::HypercallRule::kOn); };
   const analysis::GroupFilter wants = [text = options.format == "text", style = StyleOf(options),
-                                       selection, pcpus](const analysis::GroupInfo& group) {
-    return report::Keeps(selection, group) && (!text || report::TextMayShow(group, pcpus, style));
+                                       selection, wide](const analysis::GroupInfo& group) {
+    return report::Keeps(selection, group) && (!text || report::TextMayShow(group, wide, style));
   };
   return [wants] { return analysis::AnalysesOf(wants); };
+}
+
+absl::StatusOr<analysis::AnalysisResult> Analyse(const trace::TraceFile& trace,
+                                                 const analysis::TraceHints& hints,
+                                                 const SummaryOptions& options,
+                                                 const report::SummarySelection& selection) {
+  constexpr unsigned kMaxThreads = 8;  // what comes after that waits for what it must follow
+  const unsigned threads =
+      options.threads != 0 ? options.threads : std::min(ThreadLimit(), kMaxThreads);
+  const bool wide = LooksWide(trace, options);
+  auto result =
+      analysis::AnalyseTrace(trace, hints, AnalysesFor(options, selection, wide), threads);
+  // What was seen may have been damaged.
+  if (!result.ok() || !wide || report::IsWide(*result)) return result;
+  return analysis::AnalyseTrace(trace, hints, AnalysesFor(options, selection, false), threads);
 }
 
 absl::Status Summarise(const SummaryOptions& options) {
@@ -155,13 +178,9 @@ absl::Status Summarise(const SummaryOptions& options) {
       .dialect = input.dialect,
       .resolver = named ? symbols.resolver.get() : nullptr,
       .guest_clocks = !options.findings && options.format != "csv"};  // CSV has tables only
-  constexpr unsigned kMaxThreads = 8;  // what comes after that waits for what it must follow
-  const unsigned threads =
-      options.threads != 0 ? options.threads : std::min(ThreadLimit(), kMaxThreads);
   // Never freed: AnalysisResult::kept.
-  static auto* const analysed = new absl::StatusOr<analysis::AnalysisResult>(analysis::AnalyseTrace(
-      input.trace, hints, AnalysesFor(options, selection, input.trace.index().pcpus.size()),
-      threads));
+  static auto* const analysed =
+      new absl::StatusOr<analysis::AnalysisResult>(Analyse(input.trace, hints, options, selection));
   XENOSCOPE_RETURN_IF_ERROR(analysed->status());
   analysis::AnalysisResult& result = **analysed;
   if (const std::string note = input.MissingFigures(trace::AllFigures()); !note.empty()) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "trace/cursor.h"
 #include "trace/ordered_stream.h"
 #include "trace/record.h"
@@ -103,6 +104,23 @@ struct ExitHandler {
   void TakeNonRecord(const Item& /*item*/) const {}
 };
 
+// Notes which domains have vCPUs.
+class DomainsSeen {
+ public:
+  static constexpr auto kEvents = TargetsOf({Event::kRunstateChange, Event::kContinueRunning});
+
+  void TakeRecord(const Record& record, const AnyTarget& /*target*/) {
+    if (record.event != Event::kRunstateChange) return;
+    const DomainId domain = UnpackVcpu(record.payload.Word(0)).domain;
+    if (domain != kIdleDomain) seen_.insert(domain);
+  }
+  void TakeNonRecord(const Item& /*item*/) const {}
+  [[nodiscard]] size_t count() const { return seen_.size(); }
+
+ private:
+  absl::flat_hash_set<DomainId> seen_;
+};
+
 // How far FindVendor reads before it looks whether it knows, in cycles (about a tenth of a second).
 constexpr Cycles kBetweenLooks = Cycles{1} << 28;
 
@@ -118,6 +136,25 @@ Dialect FindVendor(const TraceFile& file) {
     dialect = exits.evidence.Conclude();
   }
   return dialect;
+}
+
+size_t CountDomains(const TraceFile& file, size_t enough) {
+  constexpr size_t kRounds = 16;
+  constexpr uint64_t kBytesOfRound = uint64_t{256} << 10;
+  const auto& pcpus = file.index().pcpus;
+  const uint64_t share = kBytesOfRound / std::max<size_t>(pcpus.size(), 1);
+  DomainsSeen domains;
+  for (size_t round = 0; round < kRounds; ++round) {
+    for (const PcpuWindows& pcpu : pcpus) {
+      const WindowIndex index{.pcpus = {Part(pcpu, pcpu.windows.size() * round / kRounds, share)},
+                              .damages = {}};
+      OrderedStream(file.bytes(), index)
+          .ForEach<false, RecordOrder::kTime>(OrderedStream::kEnd, DomainsSeen::kEvents, domains);
+      if (domains.count() >= enough) return enough;
+    }
+    if (domains.count() < enough / 3) break;
+  }
+  return domains.count();
 }
 
 Probe ProbeTrace(const TraceFile& file, uint64_t max_bytes) {

@@ -415,14 +415,6 @@ std::string SectionText(const analysis::Section& section, const analysis::TraceM
   return text;
 }
 
-// Whether the host is so large that tables of each pCPU, vCPU and domain hide the others.
-bool IsWide(const AnalysisResult& result) {
-  const auto domains = std::ranges::count_if(
-      result.document.domains,
-      [](const analysis::DomainSection& domain) { return domain.domain != kIdleDomain; });
-  return result.trace.pcpus > kMostPcpusShown || static_cast<size_t>(domains) > kMostDomainsShown;
-}
-
 // Returns the section of the whole trace with the names of domains, without what the style leaves
 // out.
 analysis::Section TraceSection(const AnalysisResult& result, const DomainNames& names,
@@ -620,11 +612,18 @@ bool Keeps(const SummarySelection& selection, const analysis::GroupInfo& group) 
          std::ranges::find(selection.sections, group.key) != selection.sections.end();
 }
 
-bool TextMayShow(const analysis::GroupInfo& group, size_t pcpus, const SummaryStyle& style) {
+bool TextMayShow(const analysis::GroupInfo& group, bool wide, const SummaryStyle& style) {
   if (!ShowsLayout(group.layout, style)) return false;
-  if (style.details || pcpus <= kMostPcpusShown) return true;
+  if (style.details || !wide) return true;
   if (group.level != analysis::SectionLevel::kTrace) return style.vcpus;
   return ShowsSubject(group.subject, style);
+}
+
+bool IsWide(const AnalysisResult& result) {
+  const auto domains = std::ranges::count_if(
+      result.document.domains,
+      [](const analysis::DomainSection& domain) { return domain.domain != kIdleDomain; });
+  return result.trace.pcpus > kMostPcpusShown || static_cast<size_t>(domains) > kMostDomainsShown;
 }
 
 std::string GroupsText(const analysis::Section& section, const analysis::TraceMetadata& metadata,

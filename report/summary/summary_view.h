@@ -37,9 +37,10 @@ struct SummaryStyle {
   bool vcpus = false;    // tables of domains and vCPUs are shown of a wide host too
 };
 
-// Returns whether the text of the summary of a trace of so many pCPUs may show such a group. What
-// it does not show need not be counted.
-bool TextMayShow(const analysis::GroupInfo& group, size_t pcpus, const SummaryStyle& style);
+// Returns whether the text of the summary of a host may show such a group, if the host is wide or
+// not. What it does not show need not be counted.
+bool TextMayShow(const analysis::GroupInfo& group, bool wide, const SummaryStyle& style);
+bool IsWide(const analysis::AnalysisResult& result);
 std::string SummaryText(const analysis::AnalysisResult& result, const DomainNames& names,
                         const SummaryStyle& style);
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -76,6 +77,40 @@ TEST(Probe, TakesAllThatShowsTheDialect) {
     }
   }
   EXPECT_GE(shown, 20);
+}
+
+// Returns the number of domains that are seen in a trace in which vCPU 0 of each of these runs
+// once, in a window of its own.
+size_t DomainsSeenOf(const std::vector<uint32_t>& domains, size_t enough) {
+  TraceBuilder trace;
+  uint64_t now = 1000;
+  for (const uint32_t domain : domains) {
+    const uint32_t vcpu = domain << 16;
+    trace.Window(0,
+                 {Rec(kRunnableToRunning, now, {vcpu}), Rec(kRunningToRunnable, now + 1, {vcpu})});
+    now += 10;
+  }
+  const auto file = TraceFile::FromBytes(trace.bytes(), "test");
+  EXPECT_TRUE(file.ok()) << file.status();
+  return CountDomains(*file, enough);
+}
+
+TEST(Probe, CountsDomainsUpToEnough) {
+  EXPECT_EQ(DomainsSeenOf({1, 2, kIdleDomain.value, 2, 1}, 21), 2U);
+  std::vector<uint32_t> domains(21);
+  std::iota(domains.begin(), domains.end(), 0U);
+  EXPECT_EQ(DomainsSeenOf(domains, 22), 21U);
+  EXPECT_EQ(DomainsSeenOf(domains, 21), 21U);
+  EXPECT_EQ(DomainsSeenOf(domains, 20), 20U);
+}
+
+// A host of few domains is not searched for more.
+TEST(Probe, LooksOnlyAtTheBeginningWhereFewDomainsRun) {
+  constexpr size_t kBeyondTheFirstLook = 20'000;  // windows
+  std::vector<uint32_t> domains(kBeyondTheFirstLook, 1);
+  domains.resize(2 * kBeyondTheFirstLook, 2);
+  EXPECT_EQ(DomainsSeenOf(domains, 21), 1U);
+  EXPECT_EQ(DomainsSeenOf(domains, 3), 2U);
 }
 
 }  // namespace
