@@ -91,9 +91,7 @@ absl::Status ProfileSource::FindShifts(const profile::SampleSelection& selection
   // Xen gives many samples of a passive domain the address of an earlier one; the interrupts of a
   // trace have their own.
   std::optional<correlate::ExitSampleReader> of_trace;
-  if (input_) {
-    of_trace.emplace(input_->trace, input_->dialect.CompletedBy(probe_.dialect).vendor);
-  }
+  if (input_) of_trace.emplace(input_->trace, TraceDialect().vendor);
   Warn(profile::FindKernelShifts(symbols(), samples, of_trace ? &*of_trace : nullptr));
   return absl::OkStatus();
 }

@@ -125,9 +125,12 @@ report::SummaryStyle StyleOf(const SummaryOptions& options) {
 
 // Whether the host is seen to be wide before the trace is analysed, if that makes a difference.
 bool LooksWide(const trace::TraceFile& trace, const SummaryOptions& options) {
-  if (options.format != "text" || options.all || options.findings) return false;
-  return trace.index().pcpus.size() > report::kMostPcpusShown ||
-         trace::CountDomains(trace, report::kMostDomainsShown + 1) > report::kMostDomainsShown;
+  const report::SummaryStyle style = StyleOf(options);
+  const bool shows_all = style.details || (style.pcpus && style.vcpus);
+  if (options.format != "text" || options.findings || shows_all) return false;
+  const size_t pcpus = trace.index().pcpus.size();
+  if (report::IsWide(pcpus, 0)) return true;
+  return report::IsWide(pcpus, trace::CountDomains(trace, report::kMostDomainsShown + 1));
 }
 
 // Returns what makes the analyses of a host: those of which something is shown.

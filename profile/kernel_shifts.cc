@@ -19,24 +19,15 @@ constexpr size_t kFew = 256;    // as many as the search examines
 
 using Sampled = std::map<DomainId, absl::flat_hash_set<Address>>;
 
-void Add(Address address, absl::flat_hash_set<Address>& addresses) {
-  if (addresses.size() < kMost) addresses.insert(address);
-}
-
-Sampled KernelAddresses(correlate::SampleSource& samples) {
-  Sampled sampled;
+// Adds the addresses of samples in kernel mode; if not `of_all`, only those of domains that have
+// some already.
+void AddKernelAddresses(correlate::SampleSource& samples, bool of_all, Sampled& sampled) {
   while (const recording::Sample* sample = samples.Next()) {
-    if (sample->mode == Mode::kKernel) Add(sample->address, sampled[sample->vcpu.domain]);
-  }
-  return sampled;
-}
-
-// Adds addresses of the domains that have some.
-void AddFurther(correlate::SampleSource& further, Sampled& sampled) {
-  while (const recording::Sample* sample = further.Next()) {
     if (sample->mode != Mode::kKernel) continue;
-    const auto known = sampled.find(sample->vcpu.domain);
-    if (known != sampled.end()) Add(sample->address, known->second);
+    const DomainId domain = sample->vcpu.domain;
+    const auto of_domain = of_all ? sampled.try_emplace(domain).first : sampled.find(domain);
+    if (of_domain == sampled.end() || of_domain->second.size() >= kMost) continue;
+    of_domain->second.insert(sample->address);
   }
 }
 
@@ -45,10 +36,11 @@ void AddFurther(correlate::SampleSource& further, Sampled& sampled) {
 std::vector<std::string> FindKernelShifts(symbolizer::DomainSymbols& symbols,
                                           correlate::SampleSource& samples,
                                           correlate::SampleSource* further) {
-  Sampled sampled = KernelAddresses(samples);
+  Sampled sampled;
+  AddKernelAddresses(samples, /*of_all=*/true, sampled);
   const bool few = std::ranges::any_of(
       sampled, [](const auto& of_domain) { return of_domain.second.size() < kFew; });
-  if (few && further != nullptr) AddFurther(*further, sampled);
+  if (few && further != nullptr) AddKernelAddresses(*further, /*of_all=*/false, sampled);
   std::vector<std::string> findings;
   for (const auto& [domain, addresses] : sampled) {
     const std::vector<Address> all(addresses.begin(), addresses.end());

@@ -30,6 +30,15 @@ PcpuWindows Part(const PcpuWindows& all, size_t first, uint64_t bytes) {
   return part;
 }
 
+// Gives the records of these windows alone; one that is cut at the end of the part is passed over.
+template <typename Handler>
+void GivePart(Bytes file, PcpuWindows part, const EventTargets<AnyTarget>& wanted,
+              Handler& handler) {
+  const WindowIndex index{.pcpus = {std::move(part)}, .damages = {}};
+  OrderedStream(file, index)
+      .ForEach<false, RecordOrder::kTime>(OrderedStream::kEnd, wanted, handler);
+}
+
 // The events that DialectEvidence and ClockEvidence take, and those that say which vCPU runs.
 constexpr auto kEvidence = TargetsOf({
     Event::kRunstateChange,
@@ -61,12 +70,9 @@ class Prober {
  public:
   explicit Prober(Bytes file) : file_(file) {}
 
-  // Reads the records of these windows; one that is cut at the end of the part is passed over.
-  void Observe(PcpuWindows windows) {
-    clock_.Break(windows.pcpu);
-    const WindowIndex index{.pcpus = {std::move(windows)}, .damages = {}};
-    OrderedStream stream(file_, index);
-    stream.ForEach<false, RecordOrder::kTime>(OrderedStream::kEnd, kEvidence, *this);
+  void Observe(PcpuWindows part) {
+    clock_.Break(part.pcpu);
+    GivePart(file_, std::move(part), kEvidence, *this);
   }
 
   void TakeRecord(const Record& record, const AnyTarget& /*target*/) {
@@ -146,10 +152,8 @@ size_t CountDomains(const TraceFile& file, size_t enough) {
   DomainsSeen domains;
   for (size_t round = 0; round < kRounds; ++round) {
     for (const PcpuWindows& pcpu : pcpus) {
-      const WindowIndex index{.pcpus = {Part(pcpu, pcpu.windows.size() * round / kRounds, share)},
-                              .damages = {}};
-      OrderedStream(file.bytes(), index)
-          .ForEach<false, RecordOrder::kTime>(OrderedStream::kEnd, DomainsSeen::kEvents, domains);
+      GivePart(file.bytes(), Part(pcpu, pcpu.windows.size() * round / kRounds, share),
+               DomainsSeen::kEvents, domains);
       if (domains.count() >= enough) return enough;
     }
     if (domains.count() < enough / 3) break;

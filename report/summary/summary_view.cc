@@ -619,11 +619,15 @@ bool TextMayShow(const analysis::GroupInfo& group, bool wide, const SummaryStyle
   return ShowsSubject(group.subject, style);
 }
 
+bool IsWide(size_t pcpus, size_t domains) {
+  return pcpus > kMostPcpusShown || domains > kMostDomainsShown;
+}
+
 bool IsWide(const AnalysisResult& result) {
   const auto domains = std::ranges::count_if(
       result.document.domains,
       [](const analysis::DomainSection& domain) { return domain.domain != kIdleDomain; });
-  return result.trace.pcpus > kMostPcpusShown || static_cast<size_t>(domains) > kMostDomainsShown;
+  return IsWide(result.trace.pcpus, static_cast<size_t>(domains));
 }
 
 std::string GroupsText(const analysis::Section& section, const analysis::TraceMetadata& metadata,

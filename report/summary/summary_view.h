@@ -40,6 +40,7 @@ struct SummaryStyle {
 // Returns whether the text of the summary of a host may show such a group, if the host is wide or
 // not. What it does not show need not be counted.
 bool TextMayShow(const analysis::GroupInfo& group, bool wide, const SummaryStyle& style);
+bool IsWide(size_t pcpus, size_t domains);
 bool IsWide(const analysis::AnalysisResult& result);
 std::string SummaryText(const analysis::AnalysisResult& result, const DomainNames& names,
                         const SummaryStyle& style);
