@@ -38,6 +38,15 @@ concept RecordHandler = requires(H& handler, const Record& record, const Target&
   handler.TakeNonRecord(item);
 };
 
+// A sink that takes the items of one pCPU after the other: BeginPcpu comes before them, and EndPcpu
+// behind them, with whether there are no more up to the time that was asked for. Full is asked for
+// each pCPU.
+template <typename S, typename Target>
+concept PcpuSink = BoundedSink<S, Target> && requires(S& sink, PcpuId pcpu, bool complete) {
+  sink.BeginPcpu(pcpu);
+  sink.EndPcpu(complete);
+};
+
 class OrderedStream {
  public:
   // Streams the whole trace, or the trace from somewhat before the time `from` on: each pCPU from
@@ -87,6 +96,16 @@ class OrderedStream {
   template <bool kCount, RecordOrder kOrder, typename Target, BoundedSink<Target> Sink>
   void Fill(Tsc through, const EventTargets<Target>& wanted, Sink& sink);
 
+  // Gives the next items up to the time `through` of one pCPU after the other, in the order of the
+  // pCPUs, each until the sink is full: for those who put them in the order of time themselves.
+  // Counts nothing in the volume, and does not give the file's own damages.
+  template <typename Target, PcpuSink<Target> Sink>
+  void FillByPcpu(Tsc through, const EventTargets<Target>& wanted, Sink& sink);
+  // Gives the file's own damages, if all pCPUs have ended, until the sink is full.
+  // Not inlined: an Item's alignment would cost the loop over the records a register.
+  template <typename Sink>
+  [[gnu::noinline]] void GiveDamages(Sink& sink);
+
   // The number of pCPUs that have more items.
   [[nodiscard]] size_t open_pcpus() const { return heap_.size(); }
   // A number above that of every pCPU of the trace.
@@ -132,10 +151,6 @@ class OrderedStream {
     static bool Full() { return false; }
   };
 
-  // Gives the file's own damages. Not inlined: an Item's alignment would cost the loop over the
-  // records a register.
-  template <typename Sink>
-  [[gnu::noinline]] void GiveDamages(Sink& sink);
   // Takes the next of the file's own damages, if all pCPUs have ended. Returns whether it has.
   bool TakeDamage(Item& item);
   void SiftDown();
@@ -184,6 +199,21 @@ void OrderedStream::Merge(Tsc through, const EventTargets<Target>& wanted, Sink&
     }
   }
   if constexpr (kOrder == RecordOrder::kCrossing) GiveRuns(wanted, sink);
+}
+
+template <typename Target, PcpuSink<Target> Sink>
+void OrderedStream::FillByPcpu(Tsc through, const EventTargets<Target>& wanted, Sink& sink) {
+  heap_.clear();
+  for (Cursor& cursor : cursors_) {
+    sink.BeginPcpu(cursor.pcpu());
+    if (!cursor.done() && cursor.tsc() <= through && !sink.Full()) {
+      cursor.template Take<false, RecordOrder::kTime, Target>(sink, through, through, wanted);
+      if (cursor.done()) last_tsc_ = std::max(last_tsc_, cursor.tsc());
+    }
+    sink.EndPcpu(cursor.done() || cursor.tsc() > through);
+    if (!cursor.done()) heap_.push_back(&cursor);
+  }
+  MakeHeap();
 }
 
 template <typename Target, typename Sink>

@@ -59,7 +59,8 @@ Table BootInitcallsTable(const guests::Boot& boot, const PhaseOptions& options) 
     } else {
       times.AddEmptyCells(cells);
     }
-    cells.push_back(initcall.finished ? Cell(static_cast<double>(initcall.result)) : Cell());
+    Cell& result = cells.emplace_back();
+    if (initcall.finished) result = static_cast<double>(initcall.result);
     table.AddRow(std::move(cells));
   }
   table.Limit(options.limit);

@@ -38,7 +38,8 @@ class CallFigures {
     if (sums.timed == 0 && guests::Sum(sums.total) == 0) return;
     cells.emplace_back(clock_.Seconds(guests::Sum(sums.total)));
     cells.emplace_back(clock_.Seconds(guests::Sum(sums.self)));
-    cells.push_back(sums.timed > 0 ? Cell(clock_.Seconds(sums.longest)) : Cell());
+    Cell& longest = cells.emplace_back();
+    if (sums.timed > 0) longest = clock_.Seconds(sums.longest);
     states_.AddStates(divided, cells);
   }
 

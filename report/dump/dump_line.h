@@ -1,6 +1,7 @@
 // One line of a dump, and the writers of the formats.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -59,29 +60,30 @@ std::unique_ptr<LineWriter> MakeCsvWriter(const DumpOptions& options);
 // Clock::Nanoseconds.
 class FastClock {
  public:
-  explicit FastClock(Clock clock)
-      : hz_(clock.hz),
-        // The factor is 2^64 * 10^9 / hz, rounded down. It is made for frequencies above 1 GHz
-        // only.
-        factor_(clock.hz > kNano
-                    ? static_cast<uint64_t>((static_cast<Wide>(kNano) << 64) / clock.hz)
-                    : 0) {}
+  explicit FastClock(Clock clock) : hz_(clock.hz) {
+    if (clock.hz <= kNano || clock.hz > kNano * 8) return;
+    shift_ = static_cast<unsigned>(std::bit_width((clock.hz - 1) / kNano)) - 1;
+    factor_ = static_cast<uint64_t>((static_cast<Wide>(kNano) << (64 + shift_)) / clock.hz) + 1;
+  }
 
   uint64_t Nanoseconds(Cycles cycles) const {
-    // Below 2^34 cycles the product fits 64 bits and the estimate is at most one too small.
-    if (factor_ == 0 || cycles >= uint64_t{1} << 34) [[unlikely]] {
+    // The factor is too large by less than 1, so the product is too large by less than `cycles`.
+    // That changes no whole number while cycles * hz < 2^(64 + shift), which holds for
+    // less than a second at up to 8 GHz.
+    if (factor_ == 0 || cycles >= hz_) [[unlikely]] {
       return Clock{hz_, ClockSource::kGiven}.Nanoseconds(cycles);
     }
-    auto estimate = static_cast<uint64_t>(static_cast<Wide>(cycles) * factor_ >> 64);
-    if (cycles * kNano - estimate * hz_ >= hz_) ++estimate;
-    return estimate;
+    return static_cast<uint64_t>(static_cast<Wide>(cycles) * factor_ >> 64) >> shift_;
   }
 
  private:
   __extension__ using Wide = unsigned __int128;
   static constexpr uint64_t kNano = 1'000'000'000;
   uint64_t hz_;
-  uint64_t factor_;
+  // 2^(64 + shift_) * 10^9 / hz, rounded up; 0 for frequencies that it is not made for. The largest
+  // shift with which it has 64 bits.
+  uint64_t factor_ = 0;
+  unsigned shift_ = 0;
 };
 
 // A clock for the times of lines: seconds since `zero` as 1.234567890, rounded down. Consecutive

@@ -7,6 +7,7 @@
 // first record; a mark for each pCPU; the vCPU that ran on the record's pCPU; the event; its
 // fields. The marks are: 'x' this record's pCPU; '|' runs a vCPU; '-' is idle; '.' is not known
 // yet; 'l' loses records now.
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -91,13 +92,8 @@ struct alignas(64) Recent {
 static_assert(sizeof(Recent) == 128);
 constexpr unsigned kRecentBits = 9;
 
-// The text between the time and the event, for one pCPU: the marks and the vCPU that runs there.
+// The most pCPUs that have marks.
 constexpr size_t kMaxMarks = 64;
-using HeadText = Text<1 + kMaxMarks + sizeof(Label::text)>;
-struct Head {
-  HeadText text;
-  uint64_t as_of = 0;  // the value of runner_changes_ when the text was made
-};
 
 // Whether the field is clear without its name: a vCPU, a change of runstate.
 bool SpeaksForItself(const trace::FieldSpec& spec) {
@@ -111,14 +107,10 @@ class TextWriter final : public LineWriter {
         dialect_(options.dialect),
         clock_(options.clock, options.zero),
         plan_index_(trace::kEventCount * kPlansPerEvent),
-        running_vcpus_(pcpus.size()),
-        heads_(pcpus.size()) {
+        pcpus_(pcpus),
+        mark_count_(pcpus.size() > 1 && pcpus.size() <= kMaxMarks ? pcpus.size() : 0),
+        pcpu_labels_(pcpus.size()) {
     marks_.fill('.');
-    if (pcpus.size() <= kMaxMarks) {
-      mark_count_ = pcpus.size();
-    } else {
-      for (const PcpuId pcpu : pcpus) pcpu_labels_.emplace_back(fmt::format("p{}", pcpu.value));
-    }
     for (uint32_t change = 0; change < changes_.size(); ++change) {
       changes_[change] = Label(fmt::format(" {}->{}", ToString(static_cast<Runstate>(change >> 2)),
                                            ToString(static_cast<Runstate>(change & 3))));
@@ -129,15 +121,17 @@ class TextWriter final : public LineWriter {
   }
 
   void SetRunningVcpu(size_t pcpu_index, PackedVcpu running_vcpu) override {
+    std::array<char, 2 * sizeof(Label)> text;
+    char* at = PutPcpuName(pcpu_index, text.data());
     if (IsVcpu(running_vcpu)) {
       const VcpuRef ref = UnpackRunningVcpu(running_vcpu);
-      running_vcpus_[pcpu_index] = Label(fmt::format(" d{}v{} ", ref.domain.value, ref.vcpu.value));
+      at = fmt::format_to(at, FMT_COMPILE(" d{}v{} "), ref.domain.value, ref.vcpu.value);
       Mark(pcpu_index, IsIdle(ref) ? '-' : '|');
     } else {
-      running_vcpus_[pcpu_index] = Label(" d?v? ");
+      at = fmt::format_to(at, FMT_COMPILE(" d?v? "));
       Mark(pcpu_index, running_vcpu == kRecordsLost ? 'l' : '.');
     }
-    ++runner_changes_;
+    pcpu_labels_[pcpu_index] = Label({text.data(), at});
   }
 
   void Write(const DumpLine& line, LineBuffer& out) override {
@@ -191,12 +185,27 @@ class TextWriter final : public LineWriter {
     }
     at = seconds_text_.PutTo(at);
     at = nanoseconds_.CopyTo(at);
-    Head& head = heads_[line.pcpu_index];
-    if (head.as_of != runner_changes_) [[unlikely]] {
-      head.text = HeadOf(line.pcpu_index);
-      head.as_of = runner_changes_;
+    *at++ = ' ';
+    if (mark_count_ != 0) at = PutMarks(line.pcpu_index, at);
+    return pcpu_labels_[line.pcpu_index].PutTo(at);
+  }
+
+  // Puts the marks of all pCPUs. Returns the end of them.
+  char* PutMarks(size_t pcpu_index, char* at) const {
+    constexpr size_t kFewMarks = 16;
+    std::memcpy(at, marks_.data(), kFewMarks);
+    if (mark_count_ > kFewMarks) {
+      std::memcpy(at + kFewMarks, marks_.data() + kFewMarks, kMaxMarks - kFewMarks);
     }
-    return head.text.PutTo(at);
+    at[pcpu_index] = 'x';
+    return at + mark_count_;
+  }
+
+  // Puts what stands for the pCPU where there are no marks of all. Returns the end of it.
+  char* PutPcpuName(size_t pcpu_index, char* at) const {
+    if (mark_count_ != 0) return at;
+    if (pcpus_.size() == 1) return fmt::format_to(at, FMT_COMPILE("x"));
+    return fmt::format_to(at, FMT_COMPILE("p{}"), pcpus_[pcpu_index].value);
   }
 
   // Sets the texts of the time. Seconds are at least as wide as those of lines below 1000 s. Most
@@ -214,24 +223,6 @@ class TextWriter final : public LineWriter {
 
   Label SecondsText() const {
     return Label(negative_ ? fmt::format("-{}.", seconds_) : fmt::format("{:3}.", seconds_));
-  }
-
-  // Makes the text " x| d1v0 ": the marks of all pCPUs, or the name of this one, and the vCPU that
-  // runs there.
-  HeadText HeadOf(size_t pcpu_index) const {
-    HeadText head;
-    char* at = head.text.data();
-    *at++ = ' ';
-    if (mark_count_ != 0) {
-      std::memcpy(at, marks_.data(), marks_.size());
-      at[pcpu_index] = 'x';
-      at += mark_count_;
-    } else {
-      at = pcpu_labels_[pcpu_index].PutTo(at);
-    }
-    at = running_vcpus_[pcpu_index].PutTo(at);
-    head.length = static_cast<uint8_t>(at - head.text.data());
-    return head;
   }
 
   // Returns all that a record's text depends on.
@@ -533,13 +524,13 @@ class TextWriter final : public LineWriter {
   LineClock clock_;
   std::deque<Plan> plans_;
   std::vector<const Plan*> plan_index_;
-  std::vector<Label> running_vcpus_;  // the texts " d1v0 ", by the index of the pCPU
+  const std::vector<PcpuId>& pcpus_;
   std::array<char, kMaxMarks> marks_;
-  size_t mark_count_ = 0;  // the number of marks; 0 when there are more pCPUs than kMaxMarks
-  std::vector<Label> pcpu_labels_;  // the pCPUs' names, which are shown when there are no marks
-  std::array<Label, 16> changes_;   // the texts of changes, by old << 2 | new
-  uint64_t runner_changes_ = 0;
-  std::vector<Head> heads_;  // the texts before the event, by the index of the pCPU
+  size_t mark_count_;  // the number of marks; 0 when there is one pCPU, or more than kMaxMarks
+  // By the index of the pCPU: its name where there are no marks, and the vCPU that runs there, such
+  // as "p71 d1v0 ".
+  std::vector<Label> pcpu_labels_;
+  std::array<Label, 16> changes_;  // the texts of changes, by old << 2 | new
   std::vector<Recent> recent_ = std::vector<Recent>(size_t{1} << kRecentBits);
   Tsc last_tsc_;  // the time of the texts below
   uint32_t seconds_ = 0;

@@ -3,13 +3,17 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_split.h"
 #include "report/dump/dump_line.h"
 #include "report/dump/line_buffer.h"
 #include "sampler/mark/xenoscope_mark.h"
@@ -210,6 +214,49 @@ TEST(Dump, FiltersByTimeAndVcpu) {
   EXPECT_EQ(DumpOf(trace, options), "]  0.000001000 x- d1v0 vmentry\n");
 }
 
+// All lines in the order of time, then of pCPUs, then of the trace of the pCPU: also where one pCPU
+// has more records at once than a batch takes of it.
+TEST(Dump, OrderIsOfTimeThenOfPcpu) {
+  using Line = std::array<uint64_t, 3>;  // time, pCPU, offset
+  struct {
+    const char* about;
+    uint64_t records_of_first;
+    uint64_t cycles_between;
+    bool has_tsc;
+  } const cases[] = {{"few", 10, 100, true},
+                     {"one pCPU writes a hundred times as many", 30'000, 10, true},
+                     {"many of one time", 30'000, 0, true},
+                     {"many without a TSC of their own", 30'000, 0, false},
+                     {"times far apart", 3'000, uint64_t{1} << 35, true}};
+  for (const auto& it : cases) {
+    std::vector<std::vector<uint32_t>> many = {Rec(kRunnableToRunning, 5000, {kD1V0})};
+    std::vector<std::vector<uint32_t>> few;
+    for (uint64_t i = 0; i < it.records_of_first; ++i) {
+      const uint64_t tsc = 5000 + i * it.cycles_between;
+      many.push_back(it.has_tsc ? Rec(trace::kSchedWake, tsc, {1, 0})
+                                : Rec(trace::kHvmCpuid, {1, 0, 0, 0, 0, 0}));
+      if (i % 100 == 0) few.push_back(Rec(trace::kSchedWake, tsc, {2, 0}));
+    }
+    TraceBuilder trace;
+    trace.Window(7, few).Window(3, many).Window(1, few);
+    DumpOptions options;
+    options.format = DumpFormat::kCsv;
+    for (const unsigned threads : {1U, 3U}) {
+      options.threads = threads;
+      std::vector<Line> lines;
+      std::istringstream text(DumpOf(trace, options));
+      std::string line;
+      std::getline(text, line);
+      while (std::getline(text, line)) {
+        const std::vector<std::string> cells = absl::StrSplit(line, ',');
+        lines.push_back({std::stoull(cells[0]), std::stoull(cells[2]), std::stoull(cells[8])});
+      }
+      EXPECT_EQ(lines.size(), many.size() + 2 * few.size()) << it.about;
+      EXPECT_TRUE(std::ranges::is_sorted(lines)) << it.about;
+    }
+  }
+}
+
 TEST(Dump, LossesAreLines) {
   TraceBuilder trace;
   trace.Window(0, {Rec(kRunnableToRunning, 1000, {kD1V0}),
@@ -296,7 +343,9 @@ TEST(NineDigits, FormatsEveryNumber) {
 
 TEST(FastClock, IsExact) {
   for (const uint64_t hz :
-       {999'999'999ULL, 1'000'000'001ULL, 2'300'000'000ULL, 2'299'997'625ULL, 5'000'000'000ULL}) {
+       {999'999'999ULL, 1'000'000'000ULL, 1'000'000'001ULL, 1'999'999'999ULL, 2'000'000'000ULL,
+        2'000'000'001ULL, 2'300'000'000ULL, 2'299'997'625ULL, 4'000'000'000ULL, 5'000'000'000ULL,
+        7'999'999'999ULL, 8'000'000'000ULL, 8'000'000'001ULL}) {
     const Clock clock{hz, ClockSource::kGiven};
     const FastClock fast(clock);
     for (uint64_t cycles = 0; cycles < hz; cycles += 12'345'677) {
