@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "base/bytes.h"
@@ -56,9 +55,9 @@ class Batch {
   std::vector<trace::Item> specials;  // the items that are not in the file
   // The vCPUs before the first entry, by the index of the pCPU.
   std::vector<PackedVcpu> running_vcpus;
-  // The cycles since the VMEXIT, of each entry that is a VMENTRY, in the order of time; empty when
-  // they are not shown.
-  std::vector<std::optional<Cycles>> exit_cycles;
+  // The cycles since the VMEXIT, or kNoExit, of each entry that is a VMENTRY, in the order of time;
+  // empty when they are not shown.
+  std::vector<Cycles> exit_cycles;
 
   // Finds the order of time. Entries of one time come in the order of pCPUs. O(entries).
   void Sort();

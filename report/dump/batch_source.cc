@@ -190,7 +190,7 @@ void BatchSource::Follow(Batch& batch) {
     if (IsEntry(entry)) {
       const correlate::VcpuTrack* vcpu = exits_.Current(record.pcpu);
       const bool open = vcpu != nullptr && vcpu->exit_open;
-      batch.exit_cycles.push_back(open ? std::optional(record.tsc - vcpu->exit_tsc) : std::nullopt);
+      batch.exit_cycles.push_back(open ? record.tsc - vcpu->exit_tsc : kNoExit);
     }
     exits_.TakeRecord(record);
   });

@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -211,7 +210,7 @@ class Worker {
 
   void Print(const Entry& entry) {
     SetRunningVcpu(entry.pcpu_index, entry.running_vcpu);
-    const std::optional<Cycles> exit_cycles = HasExitCycles(entry) ? *exit_cycles_++ : std::nullopt;
+    const Cycles exit_cycles = HasExitCycles(entry) ? *exit_cycles_++ : kNoExit;
     if (filter_.AllRecords() && entry.kind == ItemKind::kRecord) [[likely]] {
       return Write(Load(entry), entry, exit_cycles);
     }
@@ -220,7 +219,7 @@ class Worker {
     if (filter_.ByItem(item, entry.running_vcpu)) Write(item, entry, exit_cycles);
   }
 
-  void Write(const Item& item, const Entry& entry, std::optional<Cycles> exit_cycles) {
+  void Write(const Item& item, const Entry& entry, Cycles exit_cycles) {
     writer_->Write({.item = &item,
                     .pcpu_index = entry.pcpu_index,
                     .running_vcpu = entry.running_vcpu,
@@ -243,7 +242,7 @@ class Worker {
   std::vector<PackedVcpu> running_vcpus_;
   Tsc from_;
   Batch batch_;
-  std::vector<std::optional<Cycles>>::const_iterator exit_cycles_;  // of the next VMENTRY
+  std::vector<Cycles>::const_iterator exit_cycles_;  // of the next VMENTRY
   Item item_;
   LineBuffer out_;
 };

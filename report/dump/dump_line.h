@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -26,12 +25,16 @@ constexpr VcpuRef UnpackRunningVcpu(PackedVcpu running_vcpu) {
   return {DomainId{static_cast<uint16_t>(running_vcpu >> 16)}, VcpuId{running_vcpu & 0xffff}};
 }
 
+// Stands for cycles since a VMEXIT that was not seen. No std::optional, whose parts are written one
+// after the other: reading both at once would wait for them.
+inline constexpr Cycles kNoExit = ~Cycles{0};
+
 // An item, with the vCPU that ran on its pCPU at that time.
 struct DumpLine {
   const trace::Item* item = nullptr;
   size_t pcpu_index = 0;  // the index of the item's pCPU among the pCPUs of the trace
   PackedVcpu running_vcpu = kUnknownVcpu;
-  std::optional<Cycles> exit_cycles;  // of a VMENTRY: the cycles since the VMEXIT of its vCPU
+  Cycles exit_cycles = kNoExit;  // of a VMENTRY: those since the VMEXIT of its vCPU
 };
 
 // The most bytes that a line takes, without the marks of pCPUs.
@@ -99,25 +102,21 @@ class LineClock {
     uint32_t nanoseconds = 0;
   };
 
-  Time At(Tsc tsc) {
-    if (tsc < zero_) return Slow(zero_ - tsc, true);
-    const Cycles cycles = tsc - zero_;
+  // Inlined: the parts of a returned Time would be written one after the other, and reading them at
+  // once would wait for them.
+  [[gnu::always_inline]] Time At(Tsc tsc) {
+    const bool negative = tsc < zero_;
+    const Cycles cycles = negative ? zero_ - tsc : tsc - zero_;
     if (cycles - whole_cycles_ >= clock_.hz) [[unlikely]] {
       // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): the constructor's condition
       whole_seconds_ = static_cast<uint32_t>(cycles / clock_.hz);
       whole_cycles_ = whole_seconds_ * clock_.hz;
     }
-    return {false, whole_seconds_,
+    return {negative, whole_seconds_,
             static_cast<uint32_t>(fast_.Nanoseconds(cycles - whole_cycles_))};
   }
 
  private:
-  Time Slow(Cycles before, bool negative) const {
-    const uint64_t nanoseconds = clock_.Nanoseconds(before);
-    return {negative, static_cast<uint32_t>(nanoseconds / 1'000'000'000),
-            static_cast<uint32_t>(nanoseconds % 1'000'000'000)};
-  }
-
   Clock clock_;
   FastClock fast_;
   Tsc zero_;

@@ -169,9 +169,9 @@ class JsonWriter final : public StructuredWriter {
     });
     if (in_array) out.Put(']');
     PutGuestMark(line.item->record, first, out);
-    if (line.exit_cycles) {
+    if (line.exit_cycles != kNoExit) {
       PutKey("cycles", {}, first, out);
-      out.PutDecimal(*line.exit_cycles);
+      out.PutDecimal(line.exit_cycles);
     }
     out.Put('}');
   }
@@ -332,9 +332,9 @@ class CsvWriter final : public StructuredWriter {
         out.PutDecimal(field.value);
       }
     });
-    if (line.exit_cycles) {
+    if (line.exit_cycles != kNoExit) {
       out.Put(first ? "cycles=" : " cycles=");
-      out.PutDecimal(*line.exit_cycles);
+      out.PutDecimal(line.exit_cycles);
     }
   }
 };

@@ -156,7 +156,7 @@ class TextWriter final : public LineWriter {
       const std::string_view text(at, static_cast<size_t>(out.end() - at));
       if (text.size() <= recent.line.text.size()) recent = {key, Text<95>(text)};
     }
-    if (line.exit_cycles) PutExitCycles(*line.exit_cycles, out);
+    if (line.exit_cycles != kNoExit) PutExitCycles(line.exit_cycles, out);
   }
 
  private:
