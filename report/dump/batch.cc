@@ -3,46 +3,52 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <numeric>
+#include <utility>
 
 namespace xenoscope::report {
 namespace {
 
 constexpr unsigned kDigitBits = 11;
 constexpr size_t kDigits = size_t{1} << kDigitBits;
+constexpr unsigned kMostPasses = (64 - Batch::kIndexBits + kDigitBits - 1) / kDigitBits;
 
-// Sorts the keys by the bits [shift, shift + kDigitBits) into `sorted`; equal ones keep their
-// order.
-void SortByDigit(const std::vector<uint64_t>& keys, unsigned shift, std::vector<uint64_t>& sorted) {
-  std::array<uint32_t, kDigits> places{};
-  for (const uint64_t key : keys) ++places[key >> shift & (kDigits - 1)];
+// The digit of a key that a pass sorts by, the lowest first.
+size_t DigitOf(uint64_t key, unsigned pass) {
+  return key >> (Batch::kIndexBits + pass * kDigitBits) & (kDigits - 1);
+}
+
+// The number of keys of each digit.
+using Counts = std::array<uint32_t, kDigits>;
+
+// Sorts the keys by the digit into `sorted`; equal ones keep their order.
+void SortByDigit(const std::vector<uint64_t>& keys, unsigned pass, Counts& counts,
+                 std::vector<uint64_t>& sorted) {
   uint32_t before = 0;
-  for (uint32_t& place : places) {
-    const uint32_t count = place;
-    place = before;
-    before += count;
-  }
-  for (const uint64_t key : keys) sorted[places[key >> shift & (kDigits - 1)]++] = key;
+  for (uint32_t& count : counts) before += std::exchange(count, before);
+  for (const uint64_t key : keys) sorted[counts[DigitOf(key, pass)]++] = key;
 }
 
 }  // namespace
 
-// A radix sort, as each pCPU's entries are many and close together. Most batches of one pCPU are in
-// order before.
+// A radix sort, as each pCPU's entries are many and close together.
 void Batch::Sort() {
   keys_.resize(entries.size());
-  uint64_t last = 0;
-  uint64_t all_bits = 0;
-  bool sorted = true;
+  if (entries.empty() || entries.front().pcpu_index == entries.back().pcpu_index) {
+    std::iota(keys_.begin(), keys_.end(), uint64_t{0});  // one pCPU's are in order
+    return;
+  }
+  std::array<Counts, kMostPasses> counts{};
+  const auto most_bits = static_cast<unsigned>(std::bit_width(end - begin));
+  const unsigned passes = (most_bits + kDigitBits - 1) / kDigitBits;
   for (size_t i = 0; i < entries.size(); ++i) {
     const uint64_t key = (entries[i].tsc - begin) << kIndexBits | i;
-    sorted = sorted && key >= last;
-    last = keys_[i] = key;
-    all_bits |= key;
+    keys_[i] = key;
+    for (unsigned pass = 0; pass < passes; ++pass) ++counts[pass][DigitOf(key, pass)];
   }
-  if (sorted) return;
   spare_.resize(keys_.size());
-  for (unsigned shift = kIndexBits; shift < 64 && all_bits >> shift != 0; shift += kDigitBits) {
-    SortByDigit(keys_, shift, spare_);
+  for (unsigned pass = 0; pass < passes; ++pass) {
+    SortByDigit(keys_, pass, counts[pass], spare_);
     std::swap(keys_, spare_);
   }
 }

@@ -51,6 +51,7 @@ class Batch {
 
   uint64_t number = 0;
   Tsc begin;                          // not later than any entry
+  Tsc end;                            // not earlier than any entry
   std::vector<Entry> entries;         // those of one pCPU after the other
   std::vector<trace::Item> specials;  // the items that are not in the file
   // The vCPUs before the first entry, by the index of the pCPU.
@@ -78,7 +79,7 @@ class Batch {
   static void Load(Bytes file, const Entry& entry, PcpuId pcpu, trace::Record& record);
 
  private:
-  // The time since `begin` << kIndexBits | the index of the entry, in the order of time.
+  // In the order of time. The lowest kIndexBits are the index of the entry.
   std::vector<uint64_t> keys_;
   std::vector<uint64_t> spare_;
 };

@@ -20,11 +20,6 @@ constexpr Cycles kFirstSpan = Cycles{1} << 20;
 size_t MostOfPcpu(size_t pcpus) { return std::max(4 * kUsualEntries / pcpus, size_t{64}); }
 static_assert(64 * trace::kMaxPcpus <= Batch::kMaxEntries);
 
-// Whether the event says which vCPU runs, which every line shows.
-bool NamesRunningVcpu(Event event) {
-  return event == Event::kRunstateChange || event == Event::kContinueRunning;
-}
-
 }  // namespace
 
 // Makes entries of the stream's items.
@@ -98,13 +93,13 @@ BatchSource::BatchSource(const trace::TraceFile& file, const DumpOptions& option
       through_(options.to == trace::OrderedStream::kEnd ? options.to : Tsc{options.to.value - 1}),
       span_(kFirstSpan),
       done_(options.to.value == 0),
-      exits_(no_observer_) {
+      timeline_(exits_) {
   const bool shows_cycles =
       !options.raw && options.events.Shows(ItemKind::kRecord, Event::kHvmVmentry);
   for (size_t i = 0; i < trace::kEventCount; ++i) {
     const auto event = static_cast<Event>(i);
-    followed_[i] = exits_.Handles(event) && (NamesRunningVcpu(event) || shows_cycles);
-    const bool is_wanted = followed_[i] || options.events.Shows(ItemKind::kRecord, event);
+    uses_[i] = UseOf(event, shows_cycles);
+    const bool is_wanted = uses_[i] != Use::kNone || options.events.Shows(ItemKind::kRecord, event);
     if (is_wanted) wanted_[i] = &trace::kAnyTarget;
   }
   running_vcpus_.assign(pcpus.size(), kUnknownVcpu);
@@ -139,13 +134,13 @@ bool BatchSource::Fill(Batch& batch) {
     sink.end_of_pcpu = most_of_pcpu_;
     if (through_ == trace::OrderedStream::kEnd) stream_.GiveDamages(sink);
     done_ = !sink.Full();
-    batch.begin = batch.entries.empty() ? Tsc{0} : batch.entries.front().tsc;
+    batch.begin = batch.end = batch.entries.empty() ? Tsc{0} : batch.entries.front().tsc;
   } else {
     batch.begin = stream_.next_tsc();
     for (const Entry& entry : carried) batch.begin = std::min(batch.begin, entry.tsc);
     done_ = batch.begin > through_;
     if (done_) return false;
-    const Tsc through = std::min(through_, batch.begin + span_);
+    const Tsc through = batch.end = std::min(through_, batch.begin + span_);
     if (!carried.empty()) sink.last = Place(through, ~uint16_t{0});
     stream_.FillByPcpu(through, wanted_, sink);
     if (sink.last) Carry(batch, *sink.last);
@@ -176,24 +171,46 @@ void BatchSource::Carry(Batch& batch, Place last) {
   std::erase_if(batch.entries, [&](const Entry& entry) { return !keep(entry); });
 }
 
+BatchSource::Use BatchSource::UseOf(Event event, bool shows_cycles) const {
+  switch (event) {
+    case Event::kHvmVmexit:
+    case Event::kHvmSvmExit:
+      return shows_cycles ? Use::kExit : Use::kNone;
+    case Event::kHvmVmentry:
+      return shows_cycles ? Use::kEntry : Use::kNone;
+    default:
+      return timeline_.Handles(event) ? Use::kTimeline : Use::kNone;
+  }
+}
+
 void BatchSource::Follow(Batch& batch) {
   batch.exit_cycles.clear();
-  trace::Record record;
   batch.ForEach([&](const Entry& entry) {
     last_ = entry.tsc;
     if (entry.kind != ItemKind::kRecord) {
-      if (!IsInFile(entry.kind)) exits_.TakeNonRecord(batch.specials[entry.place]);
+      if (!IsInFile(entry.kind)) FollowNonRecord(batch.specials[entry.place]);
       return;
     }
-    if (!followed_[entry.event_number]) return;
-    Batch::Load(file_, entry, pcpus_[entry.pcpu_index], record);
-    if (IsEntry(entry)) {
-      const correlate::VcpuTrack* vcpu = exits_.Current(record.pcpu);
-      const bool open = vcpu != nullptr && vcpu->exit_open;
-      batch.exit_cycles.push_back(open ? record.tsc - vcpu->exit_tsc : kNoExit);
+    const PcpuId pcpu = pcpus_[entry.pcpu_index];
+    switch (uses_[entry.event_number]) {
+      case Use::kNone:
+        return;
+      case Use::kTimeline:
+        Batch::Load(file_, entry, pcpu, record_);
+        return timeline_.TakeRecord(record_);
+      case Use::kExit:
+        return exits_.Begin(timeline_.Current(pcpu), entry.tsc);
+      case Use::kEntry:
+        batch.exit_cycles.push_back(exits_.End(timeline_.Current(pcpu), entry.tsc));
+        return;
     }
-    exits_.TakeRecord(record);
   });
+}
+
+void BatchSource::FollowNonRecord(const Item& item) {
+  timeline_.TakeNonRecord(item);
+  // The vCPU that runs when records come again has been in its guest meanwhile, or not.
+  if (item.kind == ItemKind::kLost) exits_.Forget(timeline_.Current(item.record.pcpu));
 }
 
 }  // namespace xenoscope::report

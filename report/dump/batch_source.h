@@ -1,7 +1,7 @@
 // Divides a trace into batches, each of which has all items of a short time.
 #pragma once
 
-#include <bitset>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -20,6 +20,41 @@
 
 namespace xenoscope::report {
 
+// When each vCPU left its guest, if it has not entered it since. The timeline says when that is not
+// known any more. It is not given the exits themselves, of which it would keep far more.
+class OpenExits final : public correlate::TimelineObserver {
+ public:
+  [[nodiscard]] bool WantsSegments() const override { return false; }
+  [[nodiscard]] bool WantsExits() const override { return false; }
+  [[nodiscard]] bool WantsMarks() const override { return false; }
+  void OnState(const correlate::VcpuTrack& vcpu, correlate::TimelineState /*before*/) override {
+    using correlate::TimelineState;
+    if (vcpu.state == TimelineState::kLost || vcpu.state == TimelineState::kUnknown) Forget(&vcpu);
+  }
+
+  // In these, null is a vCPU that is not known.
+  void Begin(const correlate::VcpuTrack* vcpu, Tsc at) {
+    if (vcpu != nullptr) Since(*vcpu) = at;
+  }
+  // Returns the cycles since the exit, or kNoExit.
+  Cycles End(const correlate::VcpuTrack* vcpu, Tsc at) {
+    if (vcpu == nullptr) return kNoExit;
+    const Tsc since = std::exchange(Since(*vcpu), kNever);
+    return since == kNever ? kNoExit : at - since;
+  }
+  void Forget(const correlate::VcpuTrack* vcpu) { End(vcpu, {}); }
+
+ private:
+  static constexpr Tsc kNever{~uint64_t{0}};
+
+  Tsc& Since(const correlate::VcpuTrack& vcpu) {
+    if (vcpu.index >= since_.size()) since_.resize(vcpu.index + 1, kNever);
+    return since_[vcpu.index];
+  }
+
+  std::vector<Tsc> since_;  // by VcpuTrack::index
+};
+
 // Gives batches to threads. The records of a pCPU are decoded one after the other, which takes a
 // third of the time of a merge that goes to another pCPU with almost every record.
 class BatchSource {
@@ -33,17 +68,17 @@ class BatchSource {
 
   // Returns the result for the batches that were taken so far. No thread may take a batch during
   // the call.
-  [[nodiscard]] DumpResult Result() const { return {exits_.faults().mismatches, last_}; }
+  [[nodiscard]] DumpResult Result() const { return {timeline_.faults().mismatches, last_}; }
 
  private:
   struct EntrySink;
 
-  // An observer for a timeline that is asked for open exits only.
-  class NoObserver final : public correlate::TimelineObserver {
-   public:
-    [[nodiscard]] bool WantsSegments() const override { return false; }
-    [[nodiscard]] bool WantsExits() const override { return false; }
-    [[nodiscard]] bool WantsMarks() const override { return false; }
+  // What a record is followed for.
+  enum class Use : uint8_t {
+    kNone,
+    kTimeline,  // it changes what the timeline knows
+    kExit,      // a VMEXIT
+    kEntry,     // a VMENTRY
   };
   // A place in the order of time and pCPU.
   using Place = std::pair<Tsc, uint16_t>;
@@ -53,8 +88,10 @@ class BatchSource {
   void AdaptSpan(size_t entries, Cycles span);
   // Keeps the entries behind the place for the next batch.
   void Carry(Batch& batch, Place last);
+  [[nodiscard]] Use UseOf(trace::Event event, bool shows_cycles) const;
   // Follows the vCPUs and their exits through a batch that has been sorted.
   void Follow(Batch& batch);
+  void FollowNonRecord(const trace::Item& item);
 
   Bytes file_;
   const std::vector<PcpuId>& pcpus_;
@@ -73,9 +110,10 @@ class BatchSource {
   std::vector<trace::Item> carried_specials_;
 
   std::mutex mutex_;
-  NoObserver no_observer_;
-  correlate::Timeline exits_;                 // which exit of which vCPU is open
-  std::bitset<trace::kEventCount> followed_;  // the events that exits_ takes
+  OpenExits exits_;
+  correlate::Timeline timeline_;
+  trace::Record record_;
+  std::array<Use, trace::kEventCount> uses_{};  // by event
   // Those that are shown, and those that are followed.
   trace::EventTargets<trace::AnyTarget> wanted_{};
 };

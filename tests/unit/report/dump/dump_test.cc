@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -14,9 +15,11 @@
 #include <vector>
 
 #include "absl/strings/str_split.h"
+#include "correlate/timeline.h"
 #include "report/dump/dump_line.h"
 #include "report/dump/line_buffer.h"
 #include "sampler/mark/xenoscope_mark.h"
+#include "tests/unit/analysis/random_trace.h"
 #include "tests/unit/trace/exit_reasons.h"
 #include "tests/unit/trace/trace_builder.h"
 #include "trace/trace_file.h"
@@ -255,6 +258,53 @@ TEST(Dump, OrderIsOfTimeThenOfPcpu) {
       EXPECT_TRUE(std::ranges::is_sorted(lines)) << it.about;
     }
   }
+}
+
+using CyclesAt = std::map<uint64_t, std::string>;  // by the offset of a VMENTRY; empty: no cycles
+
+CyclesAt CyclesOfDump(const TraceBuilder& trace) {
+  DumpOptions options;
+  options.format = DumpFormat::kCsv;
+  options.events = *EventFilter::Parse({"vmentry"});
+  CyclesAt cycles;
+  std::istringstream text(DumpOf(trace, options));
+  std::string line;
+  std::getline(text, line);
+  while (std::getline(text, line)) {
+    const std::vector<std::string> cells = absl::StrSplit(line, ',');
+    cycles[std::stoull(cells[8])] = cells[9];
+  }
+  return cycles;
+}
+
+// Follows the exits themselves, of which the dump's timeline knows nothing.
+struct ExitTaker {
+  correlate::TimelineObserver observer;
+  correlate::Timeline timeline{observer};
+  CyclesAt cycles;
+  void Take(const trace::Item& item) {
+    const bool is_entry =
+        item.kind == trace::ItemKind::kRecord && item.record.event == trace::Event::kHvmVmentry;
+    if (is_entry) {
+      const correlate::VcpuTrack* vcpu = timeline.Current(item.record.pcpu);
+      const bool open = vcpu != nullptr && vcpu->exit_open;
+      cycles[item.record.offset] =
+          open ? fmt::format("cycles={}", item.record.tsc - vcpu->exit_tsc) : "";
+    }
+    timeline.Take(item);
+  }
+};
+
+TEST(Dump, ExitCyclesAreThoseOfTimeline) {
+  size_t with_cycles = 0;
+  for (uint32_t seed = 1; seed < 200; seed += 2) {  // without idle vCPUs, which have no exits
+    const analysis::RandomTrace random(seed);
+    ExitTaker expected;
+    trace::Stream(random.trace(), expected);
+    EXPECT_EQ(CyclesOfDump(random.trace()), expected.cycles) << "seed " << seed;
+    for (const auto& [offset, cycles] : expected.cycles) with_cycles += cycles.empty() ? 0 : 1;
+  }
+  EXPECT_GT(with_cycles, 1000U);
 }
 
 TEST(Dump, LossesAreLines) {
