@@ -9,7 +9,7 @@ namespace xenoscope {
 WriteBehind::WriteBehind(int file) : file_(file) {
   struct stat status = {};
   if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) return;
-  written_out_ = evicted_ = end_ = lseek(file, 0, SEEK_CUR);
+  begin_ = written_out_ = evicted_ = evicted_again_ = end_ = lseek(file, 0, SEEK_CUR);
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -43,12 +43,18 @@ void WriteBehind::Run() {
     // lose nothing.
     (void)sync_file_range(file_, written_out_, end - written_out_, SYNC_FILE_RANGE_WRITE);
     written_out_ = end;
-    if (end - evicted_ >= kCachedBytes + kStep) {
-      (void)posix_fadvise(file_, evicted_, end - kCachedBytes - evicted_, POSIX_FADV_DONTNEED);
-      evicted_ = end - kCachedBytes;
-    }
+    if (end - begin_ > kShortBytes) EvictTo(end - kCachedBytes);
     lock.lock();
   }
+}
+
+void WriteBehind::EvictTo(off_t end) {
+  (void)posix_fadvise(file_, evicted_, end - evicted_, POSIX_FADV_DONTNEED);
+  evicted_ = end;
+  const off_t again = end - kOnceMoreBytes;
+  if (again <= evicted_again_) return;
+  (void)posix_fadvise(file_, evicted_again_, again - evicted_again_, POSIX_FADV_DONTNEED);
+  evicted_again_ = again;
 }
 
 }  // namespace xenoscope

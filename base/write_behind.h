@@ -10,15 +10,18 @@
 namespace xenoscope {
 
 // Follows what is written to a regular file: lets the kernel write it out at once, and drop all but
-// the last pages. Dom0s are small: a dump of gigabytes would drive the trace that is being read out
-// of memory, and a page that is used again is cheaper than a new one. A thread does it, as the
-// kernel may make it wait for a slow disk; what is not written out in time stays in memory. Does
-// nothing for a file that is short or not a regular one.
+// the last pages of a long one. Dom0s are small: a dump of gigabytes would drive the trace that is
+// being read out of memory, and a page that is used again is cheaper than a new one, the more so if
+// it is in the processor's cache. A thread does it, as the kernel may make it wait for a slow disk;
+// what is not written out in time is asked for once more, and stays in memory then. Does nothing
+// for a file that is not a regular one.
 class WriteBehind {
  public:
-  // The bytes that stay in memory, and the bytes that are written out at a time.
-  static constexpr off_t kCachedBytes = off_t{64} << 20;
-  static constexpr off_t kStep = off_t{8} << 20;
+  // A file up to this size stays in memory: people look at it next.
+  static constexpr off_t kShortBytes = off_t{64} << 20;
+  // The bytes of a longer one that stay in memory, and the bytes that are written out at a time.
+  static constexpr off_t kCachedBytes = off_t{16} << 20;
+  static constexpr off_t kStep = off_t{2} << 20;
 
   explicit WriteBehind(int file);
   ~WriteBehind();
@@ -29,11 +32,19 @@ class WriteBehind {
   void OnWritten();
 
  private:
+  // What is asked for once more is so many bytes before what is asked for.
+  static constexpr off_t kOnceMoreBytes = off_t{256} << 20;
+
   void Run();
+  // Asks the kernel to drop the pages up to `end`.
+  void EvictTo(off_t end);
 
   int file_;
-  off_t written_out_ = 0;  // used by the thread only
-  off_t evicted_ = 0;      // used by the thread only
+  off_t begin_ = 0;
+  // Used by the thread only.
+  off_t written_out_ = 0;
+  off_t evicted_ = 0;
+  off_t evicted_again_ = 0;
   std::mutex mutex_;
   std::condition_variable step_written_;
   off_t end_ = 0;      // guarded by mutex_: the file's end when a step was last full

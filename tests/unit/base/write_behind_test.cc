@@ -41,7 +41,7 @@ TEST(WriteBehind, KeepsTailOfLongFileCached) {
   const int descriptor = fileno(file.get());
   if (IsInMemoryOnly(descriptor)) GTEST_SKIP() << "temporary files are in memory here";
   const std::string step(WriteBehind::kStep, 'x');
-  const off_t size = WriteBehind::kCachedBytes * 3;
+  const off_t size = WriteBehind::kShortBytes * 2;
   {
     WriteBehind behind(descriptor);
     for (off_t end = 0; end < size; end += WriteBehind::kStep) {
@@ -62,12 +62,12 @@ TEST(WriteBehind, KeepsShortFileCached) {
   const std::string step(WriteBehind::kStep, 'x');
   {
     WriteBehind behind(fileno(file.get()));
-    for (int i = 0; i < 3; ++i) {
+    for (off_t end = 0; end < WriteBehind::kShortBytes; end += WriteBehind::kStep) {
       ASSERT_EQ(write(fileno(file.get()), step.data(), step.size()), WriteBehind::kStep);
       behind.OnWritten();
     }
   }
-  EXPECT_EQ(ResidentBytes(fileno(file.get()), 3 * WriteBehind::kStep), 3 * WriteBehind::kStep);
+  EXPECT_EQ(ResidentBytes(fileno(file.get()), WriteBehind::kShortBytes), WriteBehind::kShortBytes);
 }
 
 TEST(WriteBehind, IgnoresPipes) {
