@@ -1,4 +1,5 @@
-// Writes every record of a trace as one line, in the order of time.
+// Writes every record of a trace as one line, in the order of time; those of one time in the order
+// of pCPUs.
 #pragma once
 
 #include <bitset>
