@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -10,13 +9,13 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/parallel.h"
 #include "base/write_behind.h"
 #include "cli/commands.h"
 #include "cli/domain_names.h"
 #include "cli/instant.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/thread_options.h"
 #include "cli/trace_options.h"
 #include "correlate/clocks.h"
 #include "report/dump/dump.h"
@@ -26,6 +25,9 @@
 
 namespace xenoscope::cli {
 namespace {
+
+// More would wait for the records that one thread at a time takes.
+constexpr unsigned kDumpThreads = 4;
 
 struct DumpCommandOptions {
   profile::TraceRequest trace;
@@ -58,8 +60,6 @@ report::DumpOptions Selected(const DumpCommandOptions& options) {
   dump.events = *events;
   for (const uint32_t vcpu : options.vcpus) dump.vcpus.push_back(VcpuId{vcpu});
   for (const uint32_t pcpu : options.pcpus) dump.pcpus.push_back(PcpuId{pcpu});
-  constexpr unsigned kMostThreads = 4;
-  dump.threads = options.threads != 0 ? options.threads : std::min(ThreadLimit(), kMostThreads);
   return dump;
 }
 
@@ -117,7 +117,7 @@ absl::Status CheckRange(const trace::TraceFile& trace, const report::DumpOptions
 }
 
 absl::Status DumpTrace(const DumpCommandOptions& options, report::DumpOptions dump) {
-  if (options.threads != 0) SetThreadLimit(options.threads);
+  dump.threads = LimitThreads(options.threads, kDumpThreads);
   XENOSCOPE_ASSIGN_OR_RETURN(const profile::TraceInput input, OpenTraceInput(options.trace));
   XENOSCOPE_ASSIGN_OR_RETURN(dump.domains, ChooseDomains(input.info(), options.domains));
   const trace::Probe probe = trace::ProbeTrace(input.trace);
@@ -189,10 +189,7 @@ void AddDump(Command program, CommandAction& run) {
   command.AddWordOption(
       "--to", [options](const std::string& text) { options->to = ParseInstant("--to", text); },
       "End (not included), as --from");
-  command
-      .AddOption("--threads", options->threads,
-                 "Number of threads; default: one per CPU, at most 4")
-      .Range(1U, 1024U);
+  AddThreadsOption(command, options->threads, kDumpThreads);
   command.SetFooter(
       "Example:\n"
       "  xenoscope dump web.xeno | less\n"

@@ -13,13 +13,13 @@
 #include "analysis/analyse_trace.h"
 #include "analysis/summary/registry.h"
 #include "base/error.h"
-#include "base/parallel.h"
 #include "cli/commands.h"
 #include "cli/domain_names.h"
 #include "cli/output.h"
 #include "cli/store_source.h"
 #include "cli/summary_of_store.h"
 #include "cli/symbol_options.h"
+#include "cli/thread_options.h"
 #include "cli/trace_options.h"
 #include "findings/find.h"
 #include "report/findings/findings_view.h"
@@ -30,6 +30,9 @@
 
 namespace xenoscope::cli {
 namespace {
+
+// What comes after that waits for what it must follow.
+constexpr unsigned kSummaryThreads = 8;
 
 struct SummaryOptions {
   profile::TraceRequest trace;
@@ -147,10 +150,8 @@ analysis::MakeAnalyses AnalysesFor(const SummaryOptions& options,
 absl::StatusOr<analysis::AnalysisResult> Analyse(const trace::TraceFile& trace,
                                                  const analysis::TraceHints& hints,
                                                  const SummaryOptions& options,
-                                                 const report::SummarySelection& selection) {
-  constexpr unsigned kMaxThreads = 8;  // what comes after that waits for what it must follow
-  const unsigned threads =
-      options.threads != 0 ? options.threads : std::min(ThreadLimit(), kMaxThreads);
+                                                 const report::SummarySelection& selection,
+                                                 unsigned threads) {
   const bool wide = LooksWide(trace, options);
   auto result =
       analysis::AnalyseTrace(trace, hints, AnalysesFor(options, selection, wide), threads);
@@ -168,7 +169,7 @@ absl::Status Summarise(const SummaryOptions& options) {
                            .by_vcpu = options.vcpus,
                            .details = options.all});
   }
-  if (options.threads != 0) SetThreadLimit(options.threads);
+  const unsigned threads = LimitThreads(options.threads, kSummaryThreads);
   XENOSCOPE_ASSIGN_OR_RETURN(const profile::TraceInput input, OpenTraceInput(options.trace));
   report::SummarySelection selection{{}, options.sections};
   XENOSCOPE_ASSIGN_OR_RETURN(selection.domains, ChooseDomains(input.info(), options.domains));
@@ -182,8 +183,8 @@ absl::Status Summarise(const SummaryOptions& options) {
       .resolver = named ? symbols.resolver.get() : nullptr,
       .guest_clocks = !options.findings && options.format != "csv"};  // CSV has tables only
   // Never freed: AnalysisResult::kept.
-  static auto* const analysed =
-      new absl::StatusOr<analysis::AnalysisResult>(Analyse(input.trace, hints, options, selection));
+  static auto* const analysed = new absl::StatusOr<analysis::AnalysisResult>(
+      Analyse(input.trace, hints, options, selection, threads));
   XENOSCOPE_RETURN_IF_ERROR(analysed->status());
   analysis::AnalysisResult& result = **analysed;
   if (const std::string note = input.MissingFigures(trace::AllFigures()); !note.empty()) {
@@ -223,10 +224,7 @@ void AddSummary(Command program, CommandAction& run) {
   command.AddOption("--format", options->format, "Output format: text, json or csv")
       .OneOf({"text", "json", "csv"})
       .ShowDefault();
-  command
-      .AddOption("--threads", options->threads,
-                 "Number of threads; default: one per CPU, at most 8")
-      .Range(1U, 1024U);
+  AddThreadsOption(command, options->threads, kSummaryThreads);
   command
       .AddOption("-d,--domain", options->domains, "Only these domains, by name or number (web1,2)")
       .ValueName(kDomainValue)

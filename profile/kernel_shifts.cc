@@ -9,13 +9,13 @@
 #include "absl/container/flat_hash_set.h"
 #include "base/ids.h"
 #include "recording/sample.h"
+#include "symbolizer/kaslr_shift.h"
 
 namespace xenoscope::profile {
 
 namespace {
 
 constexpr size_t kMost = 4096;  // different addresses of a domain
-constexpr size_t kFew = 256;    // as many as the search examines
 
 using Sampled = std::map<DomainId, absl::flat_hash_set<Address>>;
 
@@ -38,8 +38,9 @@ std::vector<std::string> FindKernelShifts(symbolizer::DomainSymbols& symbols,
                                           correlate::SampleSource* further) {
   Sampled sampled;
   AddKernelAddresses(samples, /*of_all=*/true, sampled);
-  const bool few = std::ranges::any_of(
-      sampled, [](const auto& of_domain) { return of_domain.second.size() < kFew; });
+  const bool few = std::ranges::any_of(sampled, [](const auto& of_domain) {
+    return of_domain.second.size() < symbolizer::kMaxKaslrAddresses;
+  });
   if (few && further != nullptr) AddKernelAddresses(*further, /*of_all=*/false, sampled);
   std::vector<std::string> findings;
   for (const auto& [domain, addresses] : sampled) {

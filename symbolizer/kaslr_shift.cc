@@ -15,7 +15,6 @@ constexpr Address kMaxShift = Address{1} << 30;
 // Least number of addresses: where three in ten fit by chance, 15 of 16 fit under any of 512 shifts
 // once in 10 000 kernels.
 constexpr size_t kMinAddresses = 16;
-constexpr size_t kMaxAddresses = 256;
 // Limit of the code of one function; beyond it no address fits.
 constexpr uint64_t kMaxCodeBytes = 16 * 1024;
 
@@ -65,7 +64,7 @@ absl::StatusOr<KaslrShift> FindKaslrShift(const ImageFile& kernel, const SymbolI
   }
   // The addresses that are examined, and the first ones of them, are spread over all.
   std::vector<Address> chosen;
-  const size_t count = std::min(addresses.size(), kMaxAddresses);
+  const size_t count = std::min(addresses.size(), kMaxKaslrAddresses);
   for (size_t i = 0; i < count; ++i) {
     // Steps of a prime number visit all indices before any index returns.
     chosen.push_back(addresses[i * 7919 % count * addresses.size() / count]);

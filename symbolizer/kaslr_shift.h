@@ -15,6 +15,9 @@
 
 namespace xenoscope::symbolizer {
 
+// The most addresses that the search examines.
+inline constexpr size_t kMaxKaslrAddresses = 256;
+
 struct KaslrShift {
   Address shift = 0;
   size_t addresses = 0;  // number of different addresses examined
