@@ -51,7 +51,7 @@ void WriteBehind::Run() {
 void WriteBehind::EvictTo(off_t end) {
   (void)posix_fadvise(file_, evicted_, end - evicted_, POSIX_FADV_DONTNEED);
   evicted_ = end;
-  const off_t again = end - kOnceMoreBytes;
+  const off_t again = end - kSecondTimeAfter;
   if (again <= evicted_again_) return;
   (void)posix_fadvise(file_, evicted_again_, again - evicted_again_, POSIX_FADV_DONTNEED);
   evicted_again_ = again;

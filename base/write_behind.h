@@ -13,8 +13,8 @@ namespace xenoscope {
 // the last pages of a long one. Dom0s are small: a dump of gigabytes would drive the trace that is
 // being read out of memory, and a page that is used again is cheaper than a new one, the more so if
 // it is in the processor's cache. A thread does it, as the kernel may make it wait for a slow disk;
-// what is not written out in time is asked for once more, and stays in memory then. Does nothing
-// for a file that is not a regular one.
+// the kernel is asked a second time to drop what was not written out in time, and keeps it if it is
+// not written out then, either. Does nothing for a file that is not a regular one.
 class WriteBehind {
  public:
   // A file up to this size stays in memory: people look at it next.
@@ -32,15 +32,16 @@ class WriteBehind {
   void OnWritten();
 
  private:
-  // What is asked for once more is so many bytes before what is asked for.
-  static constexpr off_t kOnceMoreBytes = off_t{256} << 20;
+  // The kernel is asked a second time to drop pages when so many bytes behind them have been
+  // dropped.
+  static constexpr off_t kSecondTimeAfter = off_t{256} << 20;
 
   void Run();
   // Asks the kernel to drop the pages up to `end`.
   void EvictTo(off_t end);
 
   int file_;
-  off_t begin_ = 0;
+  off_t begin_ = 0;  // the file's end when the following began
   // Used by the thread only.
   off_t written_out_ = 0;
   off_t evicted_ = 0;

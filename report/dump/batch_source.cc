@@ -159,16 +159,15 @@ void BatchSource::AdaptSpan(size_t entries, Cycles span) {
 }
 
 void BatchSource::Carry(Batch& batch, Place last) {
-  const auto keep = [&](const Entry& entry) {
-    if (Place(entry.tsc, entry.pcpu_index) <= last) return true;
+  std::erase_if(batch.entries, [&](const Entry& entry) {
+    if (Place(entry.tsc, entry.pcpu_index) <= last) return false;
     Entry& kept = carried_.emplace_back(entry);
     if (!IsInFile(entry.kind)) {
       kept.place = carried_specials_.size();
       carried_specials_.push_back(batch.specials[entry.place]);
     }
-    return false;
-  };
-  std::erase_if(batch.entries, [&](const Entry& entry) { return !keep(entry); });
+    return true;
+  });
 }
 
 BatchSource::Use BatchSource::UseOf(Event event, bool shows_cycles) const {

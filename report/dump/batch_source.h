@@ -55,8 +55,8 @@ class OpenExits final : public correlate::TimelineObserver {
   std::vector<Tsc> since_;  // by VcpuTrack::index
 };
 
-// Gives batches to threads. The records of a pCPU are decoded one after the other, which takes a
-// third of the time of a merge that goes to another pCPU with almost every record.
+// Gives batches to threads. The records of a pCPU are decoded one after the other: a merge would go
+// to another pCPU with almost every record.
 class BatchSource {
  public:
   // `file`, `options` and `pcpus` outlive the source.

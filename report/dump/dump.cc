@@ -1,7 +1,7 @@
 // Filters the records and divides the work over threads.
 //
-// A thread takes a batch of entries, turns it into text, and gives this to the sink. Only one
-// thread at a time takes a batch, which is a third of the work at most, and writes. Each thread
+// A thread takes a batch of entries, turns it into text, and gives this to the sink. One thread at
+// a time takes a batch, and one writes; to turn batches into text is most of the work. Each thread
 // needs the memory of one batch and a few texts. An entry does not hold the whole record: the
 // thread reads the rest from the file again, which is in the cache by then.
 #include "report/dump/dump.h"

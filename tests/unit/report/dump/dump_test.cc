@@ -217,6 +217,17 @@ TEST(Dump, FiltersByTimeAndVcpu) {
   EXPECT_EQ(DumpOf(trace, options), "]  0.000001000 x- d1v0 vmentry\n");
 }
 
+// Returns the cells of the dump's lines as CSV.
+std::vector<std::vector<std::string>> RowsOf(const TraceBuilder& trace, DumpOptions options) {
+  options.format = DumpFormat::kCsv;
+  std::vector<std::vector<std::string>> rows;
+  std::istringstream text(DumpOf(trace, options));
+  std::string line;
+  std::getline(text, line);
+  while (std::getline(text, line)) rows.emplace_back(absl::StrSplit(line, ','));
+  return rows;
+}
+
 // All lines in the order of time, then of pCPUs, then of the trace of the pCPU: also where one pCPU
 // has more records at once than a batch takes of it.
 TEST(Dump, OrderIsOfTimeThenOfPcpu) {
@@ -243,15 +254,10 @@ TEST(Dump, OrderIsOfTimeThenOfPcpu) {
     TraceBuilder trace;
     trace.Window(7, few).Window(3, many).Window(1, few);
     DumpOptions options;
-    options.format = DumpFormat::kCsv;
     for (const unsigned threads : {1U, 3U}) {
       options.threads = threads;
       std::vector<Line> lines;
-      std::istringstream text(DumpOf(trace, options));
-      std::string line;
-      std::getline(text, line);
-      while (std::getline(text, line)) {
-        const std::vector<std::string> cells = absl::StrSplit(line, ',');
+      for (const auto& cells : RowsOf(trace, options)) {
         lines.push_back({std::stoull(cells[0]), std::stoull(cells[2]), std::stoull(cells[8])});
       }
       EXPECT_EQ(lines.size(), many.size() + 2 * few.size()) << it.about;
@@ -264,14 +270,9 @@ using CyclesAt = std::map<uint64_t, std::string>;  // by the offset of a VMENTRY
 
 CyclesAt CyclesOfDump(const TraceBuilder& trace) {
   DumpOptions options;
-  options.format = DumpFormat::kCsv;
   options.events = *EventFilter::Parse({"vmentry"});
   CyclesAt cycles;
-  std::istringstream text(DumpOf(trace, options));
-  std::string line;
-  std::getline(text, line);
-  while (std::getline(text, line)) {
-    const std::vector<std::string> cells = absl::StrSplit(line, ',');
+  for (const auto& cells : RowsOf(trace, options)) {
     cycles[std::stoull(cells[8])] = cells[9];
   }
   return cycles;
