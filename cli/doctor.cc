@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json_text.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "sampler/host_check.h"
@@ -34,7 +35,7 @@ std::string Json(const std::vector<sampler::Finding>& findings) {
                     {"verdict", ToString(finding.verdict)},
                     {"text", finding.text}});
   }
-  return nlohmann::ordered_json{{"findings", std::move(list)}}.dump(2) + "\n";
+  return JsonText(nlohmann::ordered_json{{"findings", std::move(list)}}, 2) + "\n";
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/stat_counters.h"
@@ -116,7 +117,8 @@ class StatWriter {
     if (options_.format == "csv") return report::StatCsv(report, is_first_);
     if (options_.format == "json") {
       // Of intervals, each is a line of its own.
-      return report.time ? report::StatJson(report).dump() + "\n" : report::Dump(StatJson(report));
+      return report.time ? JsonText(report::StatJson(report)) + "\n"
+                         : report::Dump(StatJson(report));
     }
     const report::TextStyle style =
         options_.output.empty() ? report::StdoutStyle() : report::TextStyle();

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json_text.h"
 
 namespace xenoscope::recording {
 namespace {
@@ -517,8 +518,7 @@ std::string ToJson(const RecordingInfo& info) {
     if (info.trace->event_mask) json["trace"]["event_mask"] = *info.trace->event_mask;
   }
   json["symbols"] = ListToJson(info.symbols, SymbolFileToJson);
-  // Names come from guests: bytes that are not UTF-8 are replaced, and cause no exception.
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return JsonText(json, 2) + "\n";
 }
 
 absl::StatusOr<RecordingInfo> FromJson(std::string_view text) {
@@ -542,7 +542,7 @@ absl::StatusOr<RecordingInfo> FromJson(std::string_view text) {
   return info;
 }
 
-std::string ToJsonLine(const DomainChange& change) { return ChangeToJson(change).dump(); }
+std::string ToJsonLine(const DomainChange& change) { return JsonText(ChangeToJson(change)); }
 
 absl::StatusOr<DomainChange> ChangeFromJson(std::string_view line) {
   XENOSCOPE_ASSIGN_OR_RETURN(const Json json, ParseJson(line));

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "report/export/timeline_names.h"
 #include "report/markup.h"
 #include "trace/exit_name.h"
@@ -36,9 +37,7 @@ constexpr size_t kMostVisibleThreads = 64;
 constexpr std::array<std::string_view, 4> kMarkerTypes = {"VM exit", "wait", "hypercall or trap",
                                                           "drain interval"};
 
-std::string Quoted(const std::string& text) {
-  return ordered_json(text).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
+std::string Quoted(const std::string& text) { return JsonText(ordered_json(text)); }
 
 // Adds `"key":[...]` with what `put(out, item)` writes of each item that `for_each(visit)` visits.
 template <typename ForEach, typename Put>
@@ -267,7 +266,7 @@ void FirefoxWriter::WriteMeta(const std::string& title, SinkText& out) const {
         {{"name", "Waiting"}, {"color", "lightblue"}, {"subcategories", other}}}},
       {"markerSchema", std::move(schemas)},
       {"extra", ordered_json::array({{{"label", "Xenoscope"}, {"entries", std::move(notes)}}})}};
-  out += "\"meta\":" + meta.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + ",\n";
+  out += "\"meta\":" + JsonText(meta) + ",\n";
 }
 
 void FirefoxWriter::WriteTables(SinkText& out) const {

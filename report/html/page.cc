@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "report/html/packed.h"
 #include "report/html/web_page.h"
 #include "report/profile/check_notes.h"
@@ -80,7 +81,7 @@ class ElementText {
       std::string_view before = "{";
       for (const auto& [key, value] : data.items()) {
         AddView(std::exchange(before, ","));
-        AddOwn(ForElement(TextOf(key)));
+        AddOwn(ForElement(JsonText(ordered_json(key))));
         AddView(":");
         Add(value);
       }
@@ -90,11 +91,8 @@ class ElementText {
       AddView(data.get_ref<const std::string&>());
       AddView("\"");
     } else {
-      AddOwn(ForElement(TextOf(data)));
+      AddOwn(ForElement(JsonText(data)));
     }
-  }
-  static std::string TextOf(const ordered_json& data) {
-    return data.dump(-1, ' ', /*ensure_ascii=*/false, ordered_json::error_handler_t::replace);
   }
   void AddView(std::string_view piece) {
     pieces_.push_back(piece);
@@ -149,7 +147,7 @@ void LimitRows(ordered_json& page) {
   size_t bytes = 0;
   size_t kept = 0;
   while (kept < largest.size() && bytes <= kMaxRowBytes)
-    bytes += rows[largest[kept++]].dump().size();
+    bytes += JsonText(rows[largest[kept++]]).size();
   if (kept == rows.size()) return;
   RowTotals left_out;
   for (const size_t i : std::span(largest).subspan(kept)) {

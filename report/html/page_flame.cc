@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "base/mode.h"
 #include "base/string_interner.h"
 #include "report/html/packed.h"
@@ -295,7 +296,7 @@ absl::StatusOr<ordered_json> PageFlame(const ProfileReport& report,
   const FlameRows all(report, flame, over_time);
   for (size_t rows = limit.rows;; rows /= 2) {
     XENOSCOPE_ASSIGN_OR_RETURN(ordered_json page, all.ToJson(zero, rows));
-    if (rows <= 1 || page.dump().size() <= limit.bytes) return page;
+    if (rows <= 1 || JsonText(page).size() <= limit.bytes) return page;
   }
 }
 

@@ -7,6 +7,8 @@
 #include <utility>
 #include <variant>
 
+#include "base/json_text.h"
+
 namespace xenoscope::report {
 namespace {
 
@@ -39,8 +41,6 @@ nlohmann::ordered_json ToJson(const Table& table) {
   return rows;
 }
 
-std::string Dump(const nlohmann::ordered_json& document) {
-  return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-}
+std::string Dump(const nlohmann::ordered_json& document) { return JsonText(document, 2) + "\n"; }
 
 }  // namespace xenoscope::report

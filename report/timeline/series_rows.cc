@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/json_text.h"
 #include "report/table/table_text.h"
 
 namespace xenoscope::report {
@@ -86,7 +87,7 @@ class Json : public WithTotals {
     fmt::format_to(
         std::back_inserter(out),
         "{{\n\"trace\": {},\n\"interval_cycles\": {},\n\"series\": {},\n\"intervals\": [",
-        trace.dump(), interval_, series.dump());
+        JsonText(trace), interval_, JsonText(series));
   }
   // Writes the half-open range [begin_tsc, end_tsc), then the values of each series in the order of
   // its lines.
@@ -98,7 +99,7 @@ class Json : public WithTotals {
     }
     out += first_ ? "\n" : ",\n";
     first_ = false;
-    out += object.dump();
+    out += JsonText(object);
   }
   void End(std::string& out) override { out += "\n]\n}\n"; }
 

@@ -65,6 +65,13 @@ TEST(ProfilePage, LeavesOutTheSmallestOfManyRows) {
   EXPECT_NEAR(share, 1, 1e-9);
 }
 
+// Symbols come from guests.
+TEST(ProfilePage, NamesThatAreNotUtf8AreReplaced) {
+  ProfileReport report = Functions(1);
+  report.result.rows[0].function = "f\xff";
+  EXPECT_THAT(ToPage(PageOf(report)).value(), HasSubstr("\"f\uFFFD\""));
+}
+
 // What is packed is most of a page, and is not looked at as other texts are.
 TEST(ToPage, HasPackedTextsAndOthers) {
   const std::string packed = Packed(std::string(100'000, 'x')).value() + std::string(5000, 'A');
