@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/heap.h"
 #include "cli/commands.h"
 #include "cli/domain_names.h"
 #include "cli/options.h"
@@ -285,6 +286,7 @@ absl::Status StoreReport(const ReportOptions& options, const report::TextStyle& 
 
 absl::Status Report(const ReportOptions& options) {
   if (options.help_columns) return WriteStdout(report::ColumnHelpText());
+  TakeMemoryInLargeSteps();
   const report::TextStyle style =
       options.output.empty() ? report::StdoutStyle() : report::TextStyle();
   if (!options.store.url.empty()) return StoreReport(options, style);

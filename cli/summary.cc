@@ -13,6 +13,7 @@
 #include "analysis/analyse_trace.h"
 #include "analysis/summary/registry.h"
 #include "base/error.h"
+#include "base/heap.h"
 #include "cli/commands.h"
 #include "cli/domain_names.h"
 #include "cli/output.h"
@@ -169,6 +170,7 @@ absl::Status Summarise(const SummaryOptions& options) {
                            .by_vcpu = options.vcpus,
                            .details = options.all});
   }
+  TakeMemoryInLargeSteps();
   const unsigned threads = LimitThreads(options.threads, kSummaryThreads);
   XENOSCOPE_ASSIGN_OR_RETURN(const profile::TraceInput input, OpenTraceInput(options.trace));
   report::SummarySelection selection{{}, options.sections};

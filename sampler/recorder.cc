@@ -1,6 +1,5 @@
 #include "sampler/recorder.h"
 
-#include <malloc.h>
 #include <sys/statvfs.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/heap.h"
 #include "base/signal_name.h"
 #include "recording/disk_sync.h"
 #include "recording/writer.h"
@@ -836,19 +836,11 @@ Progress Recorder::Now() const {
   return now;
 }
 
-// Keeps freed memory for the next drain, also in the processes that read for agents: a PV dom0 asks
-// Xen for each page that it gives to a process.
-void KeepFreedMemory() {
-  constexpr int kKept = 32 << 20;  // the most that M_MMAP_THRESHOLD can be
-  mallopt(M_MMAP_THRESHOLD, kKept);
-  mallopt(M_TRIM_THRESHOLD, kKept);
-}
-
 }  // namespace
 
 absl::StatusOr<RecordResult> Record(const RecordRequest& request,
                                     const std::function<void(const Progress&)>& progress) {
-  KeepFreedMemory();
+  KeepFreedMemory();  // for the next drain, also in the processes that read for agents
   return Recorder(request, progress).Run();
 }
 
