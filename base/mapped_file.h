@@ -48,9 +48,8 @@ class MappedFile {
   const std::string& name() const { return name_; }
   const FileIdentity& identity() const { return identity_; }
 
-  // Maps all pages at once, if the file is in the page cache. Several threads do it, in less than
-  // half of the time in which one thread would touch the pages one by one (some 30 ms a gigabyte
-  // with two). Does nothing for a file that would have to be read.
+  // Maps all pages at once, if the file is in the page cache, so that no fault maps a few of them.
+  // Several threads do it. Does nothing for a file that would have to be read.
   void Populate() const;
 
  private:
