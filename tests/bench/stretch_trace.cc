@@ -211,8 +211,12 @@ class Stretcher {
 
   [[nodiscard]] bool HasRoom() const { return !renumbering_ || renumbering_->HasRoomFor(copies_); }
 
-  // Writes until the file has so many bytes; returns whether all were written.
+  // Writes until the file has so many bytes; returns whether all were written. Nothing has been
+  // written to `to`, and it is closed before this ends. It gets large blocks: the page cache then
+  // keeps the trace in large pieces, as one that is read from a disk. To map many small ones takes
+  // long in virtual machines.
   bool Write(std::FILE* to, uint64_t bytes) {
+    std::setvbuf(to, block_.data(), _IOFBF, block_.size());
     uint64_t repetitions = 0;
     for (uint64_t written = 0; written < bytes; ++repetitions) {
       for (const PcpuWindow& each : windows_) {
@@ -269,6 +273,7 @@ class Stretcher {
   uint64_t step_ = 0;
   uint64_t last_ = 0;  // of the times that were written
   std::vector<std::byte> copy_;
+  std::vector<char> block_ = std::vector<char>(size_t{4} << 20);
 };
 
 int Stretch(const char* in, const char* out, uint64_t bytes, std::optional<uint32_t> copies) {
