@@ -5,18 +5,18 @@
 namespace xenoscope {
 namespace {
 
-constexpr int kStep = 32 << 20;  // the most that M_MMAP_THRESHOLD can be
+constexpr int kLarge = 32 << 20;  // bytes, the most that M_MMAP_THRESHOLD can be
 
 }  // namespace
 
 void KeepFreedMemory() {
-  mallopt(M_MMAP_THRESHOLD, kStep);
-  mallopt(M_TRIM_THRESHOLD, kStep);
+  mallopt(M_MMAP_THRESHOLD, kLarge);
+  mallopt(M_TRIM_THRESHOLD, kLarge);
 }
 
 void TakeMemoryInLargeSteps() {
   KeepFreedMemory();
-  mallopt(M_TOP_PAD, kStep);
+  mallopt(M_TOP_PAD, kLarge);
 }
 
 }  // namespace xenoscope

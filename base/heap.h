@@ -8,8 +8,8 @@ namespace xenoscope {
 void KeepFreedMemory();
 
 // Does so, and takes new memory in large steps: glibc calls the kernel for every few pages of a
-// thread other than the first, and each call stops the page faults of all. What is not used has no
-// pages. For commands that compute and end.
+// thread other than the first, and each call stops the page faults of all threads. What is not used
+// has no pages. For commands that compute and end.
 void TakeMemoryInLargeSteps();
 
 }  // namespace xenoscope

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "base/json_text.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "report/table/table_json.h"
 #include "sampler/host_check.h"
 
 namespace xenoscope::cli {
@@ -35,7 +35,7 @@ std::string Json(const std::vector<sampler::Finding>& findings) {
                     {"verdict", ToString(finding.verdict)},
                     {"text", finding.text}});
   }
-  return JsonText(nlohmann::ordered_json{{"findings", std::move(list)}}, 2) + "\n";
+  return report::Dump(nlohmann::ordered_json{{"findings", std::move(list)}});
 }
 
 }  // namespace
