@@ -15,6 +15,8 @@ namespace {
 // the host. This length costs each thread but one an eightieth of the time of a single thread.
 constexpr double kWarmUp = 1.0 / 32;
 constexpr double kLongerWarmUp = 1.0 / 8;
+// Least windows of a warm-up.
+constexpr size_t kLeastWarmUp = 2;
 
 // Cost of following, as a part of the cost of counting; measured on traces of HVM and PV guests.
 constexpr double kWarmUpCost = 0.4;
@@ -22,14 +24,20 @@ constexpr double kWarmUpCost = 0.4;
 // Least bytes of a thread: with fewer it is not worth its start.
 constexpr uint64_t kMinBytes = uint64_t{4} << 20;
 
-// Returns the time of the first record of the pCPU at this part of its bytes, in [0, 1).
-std::optional<Tsc> TimeAt(const trace::TraceFile& file, const trace::PcpuWindows& pcpu,
-                          double fraction) {
-  const auto at = static_cast<size_t>(static_cast<double>(pcpu.windows.size()) * fraction);
-  if (at >= pcpu.windows.size()) return std::nullopt;
-  const trace::PcpuWindows rest{pcpu.pcpu, {pcpu.windows[at]}};
+// Returns the pCPU's first window behind this part of the file's bytes, in [0, 1).
+size_t WindowBehind(const trace::TraceFile& file, const trace::PcpuWindows& pcpu, double part) {
+  const auto place = static_cast<uint64_t>(static_cast<double>(file.bytes().size()) * part);
+  const auto window = std::ranges::lower_bound(pcpu.windows, place, {}, &trace::Window::begin);
+  return static_cast<size_t>(window - pcpu.windows.begin());
+}
+
+// Returns the time of the first record of the window; nullopt if there is no such window or record.
+std::optional<Tsc> TimeOf(const trace::TraceFile& file, const trace::PcpuWindows& pcpu,
+                          size_t window) {
+  if (window >= pcpu.windows.size()) return std::nullopt;
+  const trace::PcpuWindows one{pcpu.pcpu, {pcpu.windows[window]}, pcpu.tsc_offset};
   trace::HeadCache heads;
-  return trace::Cursor(file.bytes(), rest, heads).tsc();
+  return trace::Cursor(file.bytes(), one, heads).tsc();
 }
 
 }  // namespace
@@ -43,7 +51,8 @@ std::vector<PartitionBegin> PartitionTraceOfAnyLength(const trace::TraceFile& fi
                                                       unsigned threads) {
   std::vector<PartitionBegin> begins;
   const auto& pcpus = file.index().pcpus;
-  // All pCPUs write at about the same time; the one with most windows has the finest times.
+  // xentrace writes what all pCPUs have recorded until then: the place in the file is the work that
+  // comes before. The pCPU with most windows has the finest times.
   const auto largest = std::max_element(
       pcpus.begin(), pcpus.end(),
       [](const auto& a, const auto& b) { return a.windows.size() < b.windows.size(); });
@@ -52,12 +61,14 @@ std::vector<PartitionBegin> PartitionTraceOfAnyLength(const trace::TraceFile& fi
   const double partition = (1 - warming_up) / threads;  // length of all but the first
   for (unsigned i = 1; i < threads; ++i) {
     const double part = warming_up + partition * i;
-    const std::optional<Tsc> time = TimeAt(file, *largest, part);
+    const size_t window = WindowBehind(file, *largest, part);
+    const std::optional<Tsc> time = TimeOf(file, *largest, window);
     const Tsc before = begins.empty() ? Tsc{0} : begins.back().at;
     if (!time || *time <= before) continue;
-    const auto time_before = [&](double warm_up) {
-      const double whole = std::max(warm_up, 1.5 / static_cast<double>(largest->windows.size()));
-      return part > whole ? TimeAt(file, *largest, part - whole) : std::nullopt;
+    const auto time_before = [&](double warm_up) -> std::optional<Tsc> {
+      if (window <= kLeastWarmUp || part <= warm_up) return std::nullopt;
+      const size_t from = WindowBehind(file, *largest, part - warm_up);
+      return TimeOf(file, *largest, std::min(from, window - kLeastWarmUp));
     };
     begins.push_back({*time, time_before(kWarmUp), time_before(kLongerWarmUp)});
   }

@@ -136,5 +136,23 @@ TEST(Partitions, AreOneForEachThread) {
   EXPECT_TRUE(PartitionTrace(*file, 8).empty()) << "too short to be worth it";
 }
 
+TEST(Partitions, DivideBytesNotWindows) {
+  // Ten windows of one visit, at 100, 200, ..., then ten of ten visits.
+  TraceBuilder trace;
+  for (uint32_t begin = 100; begin <= 2000; begin += 100) {
+    Records records;
+    for (uint32_t at = begin; at < begin + (begin <= 1000 ? 10 : 100); at += 10) {
+      records.push_back(Rec(kRunnableToRunning, at, {Vcpu(1, 0)}));
+      records.push_back(Rec(kRunningToRunnable, at + 10, {Vcpu(1, 0)}));
+    }
+    trace.Window(0, records);
+  }
+  const auto file = trace::TraceFile::FromBytes(trace.bytes(), "test");
+  const std::vector<PartitionBegin> begins = PartitionTraceOfAnyLength(*file, 2);
+  ASSERT_EQ(begins.size(), 1U);
+  EXPECT_EQ(begins[0].at, Tsc{1600}) << "20 + 100 records before it, 100 behind";
+  EXPECT_EQ(begins[0].warm_up, Tsc{1400}) << "at least two windows";
+}
+
 }  // namespace
 }  // namespace xenoscope::analysis
