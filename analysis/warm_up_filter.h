@@ -28,12 +28,12 @@ class WarmUpFilter {
       case trace::Event::kHvmVmexit:
       case trace::Event::kHvmSvmExit: {
         DeferredExit& deferred = Defer(record.pcpu);
-        deferred.exit = {record.offset, record.tsc};
+        deferred.exit = {record.offset, record.tsc, record.event};
         deferred.entry.offset = 0;
         break;
       }
       case trace::Event::kHvmVmentry:
-        Defer(record.pcpu).entry = {record.offset, record.tsc};
+        Defer(record.pcpu).entry = {record.offset, record.tsc, record.event};
         break;
       default:
         Flush();  // the record may be about a vCPU of another pCPU
@@ -55,6 +55,7 @@ class WarmUpFilter {
     // Place of the record in the trace, in bytes; 0: none, as a file begins with a window's header.
     uint64_t offset = 0;
     Tsc tsc;
+    trace::Event event = trace::Event::kUnknown;
   };
   // The last exit and entry of one pCPU since the last record that was handed on.
   struct DeferredExit {
@@ -77,7 +78,10 @@ class WarmUpFilter {
   void Forward(PcpuId pcpu) {
     for (RecordRef* record : {&pcpus_[pcpu.value].exit, &pcpus_[pcpu.value].entry}) {
       if (record->offset == 0) continue;
-      pipeline_.TakeRecord(trace::RecordAt(file_, record->offset, record->tsc, pcpu));
+      trace::Record again;
+      again.pcpu = pcpu;
+      trace::ReadAgain(file_, record->offset, record->event, record->tsc, again);
+      pipeline_.TakeRecord(again);
       record->offset = 0;
     }
   }

@@ -74,20 +74,18 @@ struct Record : RecordHead {
   [[nodiscard]] uint32_t SizeBytes() const { return 4 + (has_tsc ? 8 : 0) + payload.count() * 4; }
 };
 
-// Reads a record again from the file. The stream gave its offset, time and pCPU before.
-inline Record RecordAt(Bytes file, uint64_t offset, Tsc tsc, PcpuId pcpu) {
-  const std::byte* at = file.data() + offset;
+// Reads a record of this event again from the file, all but its pCPU. The stream gave its offset,
+// event and time before.
+inline void ReadAgain(Bytes file, uint64_t offset, Event event, Tsc tsc, Record& record) {
+  const std::byte* const at = file.data() + offset;
   const FirstWord word{LoadUnchecked<uint32_t>(at)};
-  Record record;
   record.id = word.id();
-  record.event = Classify(record.id);
+  record.event = event;
   record.has_tsc = word.has_tsc();
   record.words = static_cast<uint8_t>(word.words());
   record.tsc = tsc;
   record.offset = offset;
-  record.pcpu = pcpu;
-  record.payload = Payload(at + word.PayloadOffset(), record.words);
-  return record;
+  record.payload = Payload(at + word.PayloadOffset(), word.words());
 }
 
 // The kinds of items of the ordered stream. Every byte of the file is in exactly one kRecord,

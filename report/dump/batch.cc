@@ -59,17 +59,4 @@ size_t Batch::CountBefore(Tsc at) const {
   return static_cast<size_t>(later - keys_.begin());
 }
 
-void Batch::Load(Bytes file, const Entry& entry, PcpuId pcpu, trace::Record& record) {
-  const std::byte* at = file.data() + entry.place;
-  const trace::FirstWord header{LoadUnchecked<uint32_t>(at)};
-  record.tsc = entry.tsc;
-  record.offset = entry.place;
-  record.id = header.id();
-  record.event = entry.event();
-  record.has_tsc = header.has_tsc();
-  record.words = static_cast<uint8_t>(header.words());
-  record.pcpu = pcpu;
-  record.payload = trace::Payload(at + header.PayloadOffset(), header.words());
-}
-
 }  // namespace xenoscope::report

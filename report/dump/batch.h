@@ -75,9 +75,6 @@ class Batch {
   // Returns the number of entries before the time. O(log entries), after Sort.
   [[nodiscard]] size_t CountBefore(Tsc at) const;
 
-  // Reads the record of an entry that is in the file.
-  static void Load(Bytes file, const Entry& entry, PcpuId pcpu, trace::Record& record);
-
  private:
   // In the order of time. The lowest kIndexBits are the index of the entry.
   std::vector<uint64_t> keys_;

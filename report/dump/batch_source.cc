@@ -195,7 +195,8 @@ void BatchSource::Follow(Batch& batch) {
       case Use::kNone:
         return;
       case Use::kTimeline:
-        Batch::Load(file_, entry, pcpu, record_);
+        record_.pcpu = pcpu;
+        trace::ReadAgain(file_, entry.place, entry.event(), entry.tsc, record_);
         return timeline_.TakeRecord(record_);
       case Use::kExit:
         return exits_.Begin(timeline_.Current(pcpu), entry.tsc);

@@ -230,7 +230,8 @@ class Worker {
   // Reads the entry's record from the file.
   const Item& Load(const Entry& entry) {
     item_.kind = entry.kind;
-    Batch::Load(bytes_, entry, pcpus_[entry.pcpu_index], item_.record);
+    item_.record.pcpu = pcpus_[entry.pcpu_index];
+    trace::ReadAgain(bytes_, entry.place, entry.event(), entry.tsc, item_.record);
     return item_;
   }
 
