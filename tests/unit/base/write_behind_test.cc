@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace xenoscope {
@@ -68,6 +70,39 @@ TEST(WriteBehind, KeepsShortFileCached) {
     }
   }
   EXPECT_EQ(ResidentBytes(fileno(file.get()), WriteBehind::kShortBytes), WriteBehind::kShortBytes);
+}
+
+TEST(WriteBehind, DropsLaterWhatTheKernelKeptAtFirst) {
+  // The pages of the first step are mapped, so that the kernel keeps them, until those of the
+  // second one are gone. What follows is a hole, without pages.
+  const File file(std::tmpfile(), std::fclose);
+  ASSERT_NE(file, nullptr);
+  const int descriptor = fileno(file.get());
+  if (IsInMemoryOnly(descriptor)) GTEST_SKIP() << "temporary files are in memory here";
+  const off_t steps = 2 * WriteBehind::kStep;
+  const std::string text(steps, 'x');
+  ASSERT_EQ(write(descriptor, text.data(), text.size()), steps);
+  ASSERT_EQ(fdatasync(descriptor), 0);
+  {
+    ASSERT_EQ(lseek(descriptor, 0, SEEK_SET), 0);
+    WriteBehind behind(descriptor);
+    const auto goes_on_to = [&](off_t end) {
+      EXPECT_EQ(lseek(descriptor, end, SEEK_SET), end);
+      behind.OnWritten();
+    };
+    void* const mapped =
+        mmap(nullptr, WriteBehind::kStep, PROT_READ, MAP_SHARED | MAP_POPULATE, descriptor, 0);
+    ASSERT_NE(mapped, MAP_FAILED);
+    goes_on_to(2 * WriteBehind::kShortBytes);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (ResidentBytes(descriptor, steps) != WriteBehind::kStep) {
+      ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "the second step is kept";
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    munmap(mapped, WriteBehind::kStep);
+    goes_on_to(8 * WriteBehind::kShortBytes);
+  }
+  EXPECT_EQ(ResidentBytes(descriptor, steps), 0);
 }
 
 TEST(WriteBehind, IgnoresPipes) {
