@@ -22,7 +22,7 @@ struct PartitionBegin {
 };
 
 // Returns where all partitions but the first begin, ascending. There are at most `threads` - 1, and
-// fewer where the trace is short or its times are not usable. O(threads log windows).
+// fewer where the trace is short or its times are not usable. O(windows + threads log windows).
 std::vector<PartitionBegin> PartitionTrace(const trace::TraceFile& file, unsigned threads);
 
 // As PartitionTrace, for traces of any length.

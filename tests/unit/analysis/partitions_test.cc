@@ -154,5 +154,25 @@ TEST(Partitions, DivideBytesNotWindows) {
   EXPECT_EQ(begins[0].warm_up, Tsc{1400}) << "at least two windows";
 }
 
+TEST(Partitions, DivideTracesOfTwoWindowsForEachPcpu) {
+  // As xentrace writes them with large buffers: all that each pCPU has, two times.
+  TraceBuilder trace;
+  for (const uint32_t begin : {100, 200}) {
+    for (const uint32_t pcpu : {0, 1, 2, 3}) {
+      Records records;
+      for (uint32_t at = begin; at < begin + 100; at += 10) {
+        records.push_back(Rec(kRunnableToRunning, at, {Vcpu(1, pcpu)}));
+        records.push_back(Rec(kRunningToRunnable, at + 5, {Vcpu(1, pcpu)}));
+      }
+      trace.Window(pcpu, records);
+    }
+  }
+  const auto file = trace::TraceFile::FromBytes(trace.bytes(), "test");
+  const std::vector<PartitionBegin> begins = PartitionTraceOfAnyLength(*file, 2);
+  ASSERT_EQ(begins.size(), 1U);
+  EXPECT_EQ(begins[0].at, Tsc{200});
+  EXPECT_EQ(begins[0].warm_up, std::nullopt) << "all that comes before";
+}
+
 }  // namespace
 }  // namespace xenoscope::analysis
