@@ -19,19 +19,19 @@ struct Seen {
 };
 
 // By part, of all samples: sums of what they weigh, and of its squares.
-struct Sums {
+struct WeightSums {
   std::vector<double> weights;
   std::vector<double> squares;
   double farthest_from_one = 0;  // what a sample's weights sum to
 };
 
-Sums SumsOf(const std::vector<Seen>& samples) {
+WeightSums SumsOf(const std::vector<Seen>& samples) {
   const size_t parts = samples[0].lengths.size();
   InfluenceWeights influence;
   influence.Begin(parts);
   for (const Seen& sample : samples) influence.Add(sample.lengths, sample.expected);
   influence.Conclude();
-  Sums sums{std::vector<double>(parts), std::vector<double>(parts)};
+  WeightSums sums{std::vector<double>(parts), std::vector<double>(parts)};
   for (const Seen& sample : samples) {
     std::vector<double> weights = sample.expected;
     influence.Weigh(weights);
@@ -47,7 +47,7 @@ Sums SumsOf(const std::vector<Seen>& samples) {
 }
 
 TEST(InfluenceWeightsTest, CertainSamplesWeighOne) {
-  const Sums sums = SumsOf({{{1, 0}, {1, 0}}, {{0, 1}, {0, 1}}, {{1, 0}, {1, 0}}});
+  const WeightSums sums = SumsOf({{{1, 0}, {1, 0}}, {{0, 1}, {0, 1}}, {{1, 0}, {1, 0}}});
   EXPECT_THAT(sums.weights, Pointwise(DoubleNear(1e-12), {2.0, 1.0}));
   EXPECT_THAT(sums.squares, Pointwise(DoubleNear(1e-12), {2.0, 1.0}));
 }
@@ -60,7 +60,7 @@ TEST(InfluenceWeightsTest, PreservesMarginalSums) {
     samples.push_back({{0.9 - a / 2, 0.1, a / 2}, {0.2, 0.8 - a / 2, a / 2}});
   }
   samples.push_back({{0, 1, 0}, {0, 1, 0}});
-  const Sums sums = SumsOf(samples);
+  const WeightSums sums = SumsOf(samples);
   EXPECT_LT(sums.farthest_from_one, 1e-9);
   double second = 1;
   double third = 0;
@@ -74,7 +74,7 @@ TEST(InfluenceWeightsTest, PreservesMarginalSums) {
 // p^2.
 TEST(InfluenceWeightsTest, UninformativeSamplesHaveVarianceOfLengths) {
   const std::vector<Seen> samples(100, {{0.7, 0.3}, {0.7, 0.3}});
-  const Sums sums = SumsOf(samples);
+  const WeightSums sums = SumsOf(samples);
   EXPECT_LT(sums.farthest_from_one, 1e-9);
   EXPECT_THAT(sums.weights, Pointwise(DoubleNear(1e-6), {70.0, 30.0}));
   EXPECT_NEAR(sums.squares[0], 1050 + 49, 200);  // signs are random: of two parts often the same
@@ -89,7 +89,7 @@ TEST(InfluenceWeightsTest, ZeroEstimateHasNonzeroVariance) {
     const double a = i % 2 == 0 ? 0.52 : 0.48;
     samples.push_back({{a, 1 - a}, {1 - 1e-6, 1e-6}});
   }
-  const Sums sums = SumsOf(samples);
+  const WeightSums sums = SumsOf(samples);
   EXPECT_NEAR(sums.weights[1], 1e-4, 1e-6);
   EXPECT_GT(sums.squares[1], 30 * 30);
   EXPECT_LT(sums.squares[1], 100 * 100);
@@ -97,7 +97,7 @@ TEST(InfluenceWeightsTest, ZeroEstimateHasNonzeroVariance) {
 
 TEST(InfluenceWeightsTest, UnsampledPlaceHasNoInfluence) {
   const std::vector<Seen> samples(10, {{0.5, 0, 0.5}, {0.5, 0, 0.5}});
-  const Sums sums = SumsOf(samples);
+  const WeightSums sums = SumsOf(samples);
   EXPECT_THAT(sums.weights, Pointwise(DoubleNear(1e-9), {5.0, 0.0, 5.0}));
   EXPECT_EQ(sums.squares[1], 0);
 }

@@ -15,7 +15,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr auto kGuest = static_cast<size_t>(ThreadState::kGuest);
+constexpr auto kInGuest = static_cast<size_t>(ThreadState::kGuest);
 
 // A thread that runs all the time, so that its time is the host's.
 class CalledTrees {
@@ -62,7 +62,7 @@ class CalledTrees {
  private:
   static StateTimes SoFar(uint64_t at) {
     StateTimes times{};
-    times[kGuest] = at;
+    times[kInGuest] = at;
     return times;
   }
   CallTrees trees_;

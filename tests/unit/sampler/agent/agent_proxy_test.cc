@@ -44,8 +44,6 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 // Host and guest have one clock.
-Tsc Now() { return Tsc{static_cast<uint64_t>(steady_clock::now().time_since_epoch().count())}; }
-
 std::vector<std::byte> ChunkOf(Tsc when) {
   auto writer = recording::SampleWriter::InMemory();
   recording::Entry entry;
@@ -56,11 +54,11 @@ std::vector<std::byte> ChunkOf(Tsc when) {
 
 // Plays an agent that takes a sample whenever it is asked for the time.
 void Play(Channel& channel) {
-  agent::FakeAgent guest(Now);
+  agent::FakeAgent guest(agent::Now);
   guest.hello.program = "a\33[31mgent";
   guest.ready_for.events = {{.name = "cpu-clock", .period = 1000, .clocked_by = "cpu-clock:100"}};
   guest.ready_for.events[0].modes = ModeSet{.user = true};
-  guest.sample = [] { return ChunkOf(Now()); };
+  guest.sample = [] { return ChunkOf(agent::Now()); };
   guest.files[agent::FileKind::kKallsyms].resize(50'000, std::byte{'#'});
   agent::Link link(channel);
   guest.Play(link, std::chrono::seconds(20));
@@ -140,7 +138,7 @@ class AgentProxyTest : public ::testing::Test {
                                 .role = recording::Role::kNone,
                                 .vcpus = 2};
   AgentRequest request_;
-  agent::Host host_{.tsc_hz = agent::FakeAgent::kHz, .read_tsc = Now};
+  agent::Host host_{.tsc_hz = agent::FakeAgent::kHz, .read_tsc = agent::Now};
   std::function<void(Channel&)> play_ = Play;  // what the guest does
   std::vector<std::thread> threads_;
   std::unique_ptr<AgentProxy> proxy_;
@@ -181,13 +179,13 @@ TEST_F(AgentProxyTest, ForwardsStacks) {
   request_.how.chains = true;
   request_.how.stack_bytes = 64;
   play_ = [](Channel& channel) {
-    agent::FakeAgent guest(Now);
+    agent::FakeAgent guest(agent::Now);
     recording::SourceInfo& perf = guest.ready_for.sources.emplace_back();
     perf.name = "perf";
     perf.stacks.emplace();
     guest.sample = [] {
       return ChunksWithStacks({StackOf(7, AsBytes("piece"))}, {{0, sizeof(UserRegisters) + 5}},
-                              Now());
+                              agent::Now());
     };
     agent::Link link(channel);
     guest.Play(link, std::chrono::seconds(20));
@@ -215,11 +213,11 @@ TEST_F(AgentProxyTest, StreamsFiles) {
   constexpr size_t kFile = size_t{48} << 20;
   constexpr size_t kMaxGrowth = size_t{8} << 20;
   const auto parts = std::make_shared<agent::ServerParts>();
-  parts->hello = agent::FakeAgent(Now).hello;
+  parts->hello = agent::FakeAgent(agent::Now).hello;
   parts->open_source = [](const agent::Prepare&, const auto&) {
     return std::make_unique<NoSource>();
   };
-  parts->read_tsc = Now;
+  parts->read_tsc = agent::Now;
   parts->kallsyms = path_ + "/kallsyms";
   parts->modules = parts->proc = parts->tmp = path_ + "/missing";
   std::ofstream(parts->kallsyms) << std::string(kFile, '#');

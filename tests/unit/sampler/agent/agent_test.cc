@@ -48,8 +48,7 @@ constexpr uint64_t kHz = agent::FakeAgent::kHz;
 constexpr uint64_t kAhead = 77'000'000'000;  // offset of the guest's clock
 
 // Both use one clock; the guest's is ahead by a constant.
-Tsc Now() { return Tsc{static_cast<uint64_t>(steady_clock::now().time_since_epoch().count())}; }
-Tsc GuestNow() { return Now() + kAhead; }
+Tsc GuestNow() { return agent::Now() + kAhead; }
 
 // The guest's source: it takes a sample whenever it is asked, in turn kernel and user.
 class FakeSource : public Source {
@@ -238,7 +237,7 @@ class AgentTest : public ::testing::Test {
                                 .role = recording::Role::kNone,
                                 .vcpus = 2};
   AgentRequest request_;
-  agent::Host host_{.tsc_hz = kHz, .read_tsc = Now};
+  agent::Host host_{.tsc_hz = kHz, .read_tsc = agent::Now};
   std::vector<std::thread> threads_;
   std::atomic<int> served_ = 0;
   std::vector<Sample> samples_;
@@ -260,7 +259,7 @@ TEST_F(AgentTest, ConvertsTimesAndAccountsForAllSamples) {
   EXPECT_EQ((*opened)->RoleOf(DomainId{3}), recording::Role::kActive);
   EXPECT_EQ((*opened)->RoleOf(DomainId{4}), recording::Role::kNone);
   EXPECT_THAT((*opened)->Notes(), ElementsAre(HasSubstr("web is active")));
-  const Tsc before = Now();
+  const Tsc before = agent::Now();
   const std::vector<Sample> samples = Record(**opened, milliseconds(200));
   ASSERT_GT(samples.size(), 20u);
   for (size_t i = 0; i < samples.size(); ++i) {
@@ -268,7 +267,7 @@ TEST_F(AgentTest, ConvertsTimesAndAccountsForAllSamples) {
     EXPECT_EQ(samples[i].address, 0x1000 + i);
     EXPECT_EQ(samples[i].event, 4);
     EXPECT_GE(samples[i].when.begin, before);
-    EXPECT_LE(samples[i].when.end, Now() + 1);
+    EXPECT_LE(samples[i].when.end, agent::Now() + 1);
     EXPECT_LT(samples[i].when.Length(), kHz / 10);
   }
   const std::vector<StreamInfo> streams = (*opened)->Streams();

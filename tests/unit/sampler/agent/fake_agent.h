@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -15,6 +16,12 @@
 #include "sampler/agent/agent_messages.h"
 
 namespace xenoscope::sampler::agent {
+
+// The clock of both sides, in ns.
+inline Tsc Now() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return Tsc{static_cast<uint64_t>(std::chrono::nanoseconds(now).count())};
+}
 
 class FakeAgent {
  public:
