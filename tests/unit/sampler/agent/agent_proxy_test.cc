@@ -43,7 +43,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// Host and guest have one clock.
 std::vector<std::byte> ChunkOf(Tsc when) {
   auto writer = recording::SampleWriter::InMemory();
   recording::Entry entry;

@@ -23,11 +23,8 @@ namespace {
 
 using agent::AnyMessage;
 using agent::Counts;
-using std::chrono::steady_clock;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-Tsc Now() { return Tsc{static_cast<uint64_t>(steady_clock::now().time_since_epoch().count())}; }
 
 class GuestCountersTest : public ::testing::Test {
  protected:
@@ -45,7 +42,8 @@ class GuestCountersTest : public ::testing::Test {
           [play, channel = std::make_shared<FdChannel>(fds[1])] { play(*channel); });
       return std::make_unique<FdChannel>(fds[0]);
     };
-    return GuestCounters::Open(domain_, {"page-faults,cycles"}, 2, connect, {.read_tsc = Now});
+    return GuestCounters::Open(domain_, {"page-faults,cycles"}, 2, connect,
+                               {.read_tsc = agent::Now});
   }
 
   // Returns the counters of an agent with these answers.
@@ -53,7 +51,7 @@ class GuestCountersTest : public ::testing::Test {
       std::function<std::vector<AnyMessage>(const agent::Count&)> counts,
       uint16_t minor = agent::kMinor) {
     return Open([counts = std::move(counts), minor](Channel& channel) {
-      agent::FakeAgent guest(Now);
+      agent::FakeAgent guest(agent::Now);
       guest.hello.minor = minor;
       guest.counts = counts;
       agent::Link link(channel);
@@ -84,8 +82,8 @@ class GuestCountersTest : public ::testing::Test {
 TEST_F(GuestCountersTest, CountsSinceTheLastCall) {
   FakeKernel kernel;  // without hardware counters
   agent::ServerParts parts;
-  parts.hello = agent::FakeAgent(Now).hello;
-  parts.read_tsc = Now;
+  parts.hello = agent::FakeAgent(agent::Now).hello;
+  parts.read_tsc = agent::Now;
   parts.open_counters = [&kernel](const std::vector<std::string>& texts) {
     return PerfCounters::Open(*ParseEventSpecs(texts), CounterScope::kCpus,
                               std::make_unique<FakePerf>(kernel));
@@ -150,7 +148,7 @@ TEST_F(GuestCountersTest, RefusesMoreThanAnAgentCounts) {
   const auto connect = [](DomainId) -> absl::StatusOr<std::unique_ptr<Channel>> {
     return absl::UnavailableError("not to be called");
   };
-  const agent::Host host{.read_tsc = Now};
+  const agent::Host host{.read_tsc = agent::Now};
   EXPECT_TRUE(absl::IsInvalidArgument(
       GuestCounters::Open(domain_, {"cycles"}, agent::kMaxEvents + 1, connect, host).status()));
   EXPECT_TRUE(absl::IsInvalidArgument(

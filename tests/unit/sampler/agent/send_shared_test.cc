@@ -27,15 +27,11 @@ using std::chrono::seconds;
 using std::chrono::steady_clock;
 using ::testing::HasSubstr;
 
-Tsc SharedNow() {
-  return Tsc{static_cast<uint64_t>(steady_clock::now().time_since_epoch().count())};
-}
-
 class SendSharedTest : public ::testing::Test {
  protected:
   SendSharedTest() {
-    parts_.hello = agent::FakeAgent(SharedNow).hello;
-    parts_.read_tsc = SharedNow;
+    parts_.hello = agent::FakeAgent(agent::Now).hello;
+    parts_.read_tsc = agent::Now;
     request_.limits.share = milliseconds(300);
   }
   void TearDown() override { Join(); }
@@ -57,7 +53,7 @@ class SendSharedTest : public ::testing::Test {
           [play, channel = std::make_unique<FdChannel>(fds[1])] { play(*channel); });
       return std::make_unique<FdChannel>(fds[0]);
     };
-    return SendShared(domain_, bytes, connect, {.read_tsc = SharedNow}, request_);
+    return SendShared(domain_, bytes, connect, {.read_tsc = agent::Now}, request_);
   }
   absl::Status SendToServer(const std::vector<std::byte>& bytes, int refusals = 0) {
     return Send(
@@ -122,7 +118,7 @@ TEST_F(SendSharedTest, SaysWhyAGuestKeepsNothing) {
 TEST_F(SendSharedTest, GivesUpAGuestThatStalls) {
   const auto begin = steady_clock::now();
   const absl::Status sent = Send(ManyBytes(1 << 20), [](Channel& channel) {
-    agent::FakeAgent guest(SharedNow);
+    agent::FakeAgent guest(agent::Now);
     agent::Link link(channel);
     // It greets, and reads nothing of what is shared.
     guest.Play(link, seconds(20), [](const agent::AnyMessage& message) {
@@ -136,7 +132,7 @@ TEST_F(SendSharedTest, GivesUpAGuestThatStalls) {
 
 TEST_F(SendSharedTest, GivesUpAGuestThatDiesInTheMiddle) {
   const absl::Status sent = Send(ManyBytes(1 << 20), [](Channel& channel) {
-    agent::FakeAgent guest(SharedNow);
+    agent::FakeAgent guest(agent::Now);
     agent::Link link(channel);
     guest.Play(link, seconds(20),
                [](const agent::AnyMessage& message) { return agent::Is<agent::Share>(message); });
@@ -154,7 +150,7 @@ TEST_F(SendSharedTest, GivesUpAProcessThatEnds) {
     return std::make_unique<FdChannel>(fds[0]);
   };
   const absl::Status sent =
-      SendShared(domain_, ManyBytes(10), connect, {.read_tsc = SharedNow}, request_,
+      SendShared(domain_, ManyBytes(10), connect, {.read_tsc = agent::Now}, request_,
                  [](int /*control*/, int /*data*/, const recording::DomainInfo& /*domain*/,
                     const AgentRequest& /*request*/, const agent::Host& /*host*/) {});
   EXPECT_TRUE(absl::IsUnavailable(sent)) << sent;
