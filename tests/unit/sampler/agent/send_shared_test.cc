@@ -49,8 +49,10 @@ class SendSharedTest : public ::testing::Test {
       if (refusals-- > 0) return NotFoundError("it offers no channel");
       int fds[2] = {-1, -1};
       EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-      threads_.emplace_back(
-          [play, channel = std::make_unique<FdChannel>(fds[1])] { play(*channel); });
+      threads_.emplace_back([play, fd = fds[1]] {
+        FdChannel channel(fd);
+        play(channel);
+      });
       return std::make_unique<FdChannel>(fds[0]);
     };
     return SendShared(domain_, bytes, connect, {.read_tsc = agent::Now}, request_);
