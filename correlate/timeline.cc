@@ -390,9 +390,15 @@ void Timeline::OnPv(const Record& record, MarkKind kind, uint32_t number) {
 // before.
 void Timeline::OnLossBegin(const Item& item) {
   if (!first_loss_) first_loss_ = item.record.tsc;
-  const VcpuTrack* running = Current(item.record.pcpu);
-  std::erase_if(may_be_lost_, [&](VcpuTrack* vcpu) {
+  VcpuTrack* running = Current(item.record.pcpu);
+  const auto lose = [&](VcpuTrack* vcpu) {
     vcpu->may_be_lost = Lose(*vcpu, running, item.record.tsc);
+  };
+  // Others may have waited for it.
+  const bool in_order = running != nullptr && running->may_be_lost;
+  if (in_order) lose(running);
+  std::erase_if(may_be_lost_, [&](VcpuTrack* vcpu) {
+    if (!in_order || vcpu != running) lose(vcpu);
     return !vcpu->may_be_lost;
   });
   SetCurrent(item.record.pcpu, nullptr);
@@ -412,9 +418,11 @@ bool Timeline::Lose(VcpuTrack& vcpu, const VcpuTrack* running, Tsc at) {
 void Timeline::OnDomainEnd(DomainId domain, const Record& record) {
   const auto found = alive_.find(domain);
   if (found == alive_.end() || domain == kIdleDomain) return;
-  const std::vector<VcpuTrack*> ended = std::move(found->second);
+  std::vector<VcpuTrack*> ended = std::move(found->second);
   const Tsc at = record.tsc;
   alive_.erase(found);
+  // Where runstates contradict each other, it matters for those that wait which one ends first.
+  std::ranges::sort(ended, {}, &VcpuTrack::ref);
   for (VcpuTrack* vcpu : ended) {
     CatchUp(*vcpu, record.pcpu, at);
     if (vcpu->state == TimelineState::kRunning) CloseSegment(*vcpu, at, false);
@@ -477,6 +485,28 @@ void Timeline::StartCounting() {
 
 namespace {
 
+// Adds what matters of a vCPU for what comes.
+void AddState(const VcpuTrack& vcpu, StateSnapshot& out) {
+  out.Add(vcpu.ref, vcpu.kind, vcpu.state, vcpu.cause, vcpu.since, vcpu.reported_at, vcpu.pcpu,
+          vcpu.has_run, vcpu.exit_open, vcpu.arc_open, vcpu.may_be_lost, vcpu.alive, vcpu.losses);
+  if (vcpu.exit_open || vcpu.arc_open) {
+    out.Add(vcpu.exit_nested, vcpu.exit_first, vcpu.exit_reason, vcpu.exit_rip, vcpu.exit_tsc,
+            vcpu.exit);
+  }
+  if (vcpu.state == TimelineState::kRunning && vcpu.kind == VcpuKind::kHvm) {
+    out.Add(vcpu.segment, vcpu.segment_since,
+            vcpu.segment == SegmentKind::kGuest && vcpu.guest_nested);
+  }
+}
+
+bool HaveSameState(const VcpuTrack& a, const VcpuTrack& b) {
+  StateSnapshot state_of_a;
+  StateSnapshot state_of_b;
+  AddState(a, state_of_a);
+  AddState(b, state_of_b);
+  return state_of_a == state_of_b;
+}
+
 bool IsLongRunnableIdle(const VcpuTrack& vcpu, Tsc since) {
   return IsIdle(vcpu.ref) && vcpu.state == TimelineState::kRunnable && vcpu.since < since;
 }
@@ -489,7 +519,10 @@ bool Timeline::MergeIdleVcpus(Timeline& later, Tsc since) {
     if (!IsLongRunnableIdle(*vcpu, since)) continue;
     const auto found = later.by_ref_.find(vcpu->ref);
     const VcpuTrack* there = found == later.by_ref_.end() ? nullptr : found->second;
-    if (there != nullptr && there->first_seen <= later.counting_since_) continue;
+    if (there != nullptr && there->first_seen <= later.counting_since_) {
+      if (!HaveSameState(*vcpu, *there)) return false;
+      continue;
+    }
     // A loss makes the vCPU lost, unless it has run before.
     if (later.first_loss_ && (there == nullptr || *later.first_loss_ <= there->first_seen))
       return false;
@@ -524,19 +557,7 @@ void Timeline::SaveState(StateSnapshot& out, Tsc since) const {
   }
   std::sort(by_index.begin(), by_index.end(),
             [](const VcpuTrack* a, const VcpuTrack* b) { return a->index < b->index; });
-  for (const VcpuTrack* vcpu : by_index) {
-    out.Add(vcpu->ref, vcpu->kind, vcpu->state, vcpu->cause, vcpu->since, vcpu->reported_at,
-            vcpu->pcpu, vcpu->has_run, vcpu->exit_open, vcpu->arc_open, vcpu->may_be_lost,
-            vcpu->alive, vcpu->losses);
-    if (vcpu->exit_open || vcpu->arc_open) {
-      out.Add(vcpu->exit_nested, vcpu->exit_first, vcpu->exit_reason, vcpu->exit_rip,
-              vcpu->exit_tsc, vcpu->exit);
-    }
-    if (vcpu->state == TimelineState::kRunning && vcpu->kind == VcpuKind::kHvm) {
-      out.Add(vcpu->segment, vcpu->segment_since,
-              vcpu->segment == SegmentKind::kGuest && vcpu->guest_nested);
-    }
-  }
+  for (const VcpuTrack* vcpu : by_index) AddState(*vcpu, out);
   for (size_t pcpu = 0; pcpu < pcpus_.size(); ++pcpu) {
     const PcpuTrack& track = pcpus_[pcpu];
     const VcpuTrack* current = (*currents_)[pcpu];
@@ -546,7 +567,11 @@ void Timeline::SaveState(StateSnapshot& out, Tsc since) const {
 }
 
 void Timeline::Finish() {
-  for (const auto& vcpu : vcpus_) {
+  std::vector<VcpuTrack*> by_ref;
+  by_ref.reserve(vcpus_.size());
+  for (const auto& vcpu : vcpus_) by_ref.push_back(vcpu.get());
+  std::ranges::sort(by_ref, {}, &VcpuTrack::ref);
+  for (VcpuTrack* vcpu : by_ref) {
     if (vcpu->state == TimelineState::kRunning) CloseSegment(*vcpu, now_, false);
     // The last pCPU's end is the end of all: nothing was lost there.
     const bool lost_at_end = vcpu->state == TimelineState::kLost && vcpu->since == now_;

@@ -4,6 +4,8 @@
 // trace.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,7 +18,6 @@ namespace {
 
 using correlate::RunstateInterval;
 using correlate::TimelineState;
-using correlate::VcpuTrack;
 
 constexpr GroupInfo kUtilisationGroup{"utilisation", "pCPUs", SectionLevel::kTrace,
                                       GroupLayout::kTable, RowSubject::kPcpus};
@@ -34,15 +35,19 @@ class Pcpus final : public Mergeable<Pcpus> {
   void OnRunstateInterval(const RunstateInterval& interval) override {
     if (interval.state != TimelineState::kRunning) return;
     Pcpu& pcpu = PcpuAt(interval.pcpu);
+    pcpu.seen = true;
     if (!pcpu.timeslice || interval.number != pcpu.timeslice->number) {
       Close(pcpu);
-      pcpu.timeslice = Timeslice{interval.number, IsIdle(interval.vcpu), interval.range};
+      pcpu.timeslice = Timeslice{interval.number, interval.vcpu, interval.range};
+      pcpu.in_first = !pcpu.has_run && interval.number <= last_before_;
+      pcpu.has_run = true;
     }
     pcpu.timeslice->range.end = interval.range.end;
   }
 
   void OnLoss(const trace::Item& item) override {
     Pcpu& pcpu = PcpuAt(item.record.pcpu);
+    pcpu.seen = true;
     if (item.kind == trace::ItemKind::kLossBegin) {
       pcpu.loss_begin = item.record.tsc;
       return;
@@ -62,8 +67,7 @@ class Pcpus final : public Mergeable<Pcpus> {
   void StartCounting(const correlate::Timeline& timeline) override {
     for (Pcpu& pcpu : pcpus_) pcpu.counters = {};
     for (const auto& vcpu : timeline.vcpus()) {
-      if (timeline.Current(vcpu->pcpu) == vcpu.get())
-        PcpuAt(vcpu->pcpu).first_number = vcpu->timeslice_id;
+      last_before_ = std::max(last_before_, vcpu->timeslice_id);
     }
   }
   void SaveState(StateSnapshot& out) const override {
@@ -72,17 +76,22 @@ class Pcpus final : public Mergeable<Pcpus> {
     }
   }
   void StopCounting(const correlate::Timeline& timeline) override {
-    for (size_t i = 0; i < pcpus_.size(); ++i) {
-      const VcpuTrack* vcpu = timeline.Current(PcpuId{static_cast<uint32_t>(i)});
-      pcpus_[i].continues = vcpu != nullptr && pcpus_[i].timeslice &&
-                            vcpu->timeslice_id == pcpus_[i].timeslice->number;
+    for (Pcpu& pcpu : pcpus_) {
+      pcpu.continues = false;
+      pcpu.running_since_before.clear();
+    }
+    for (const auto& vcpu : timeline.vcpus()) {
+      if (vcpu->state != TimelineState::kRunning) continue;
+      Pcpu& pcpu = PcpuAt(vcpu->pcpu);
+      if (pcpu.timeslice && pcpu.timeslice->number == vcpu->timeslice_id) pcpu.continues = true;
+      if (vcpu->timeslice_id <= last_before_) pcpu.running_since_before.push_back(vcpu->ref);
     }
   }
   void Merge(Pcpus& earlier) {
     for (size_t i = 0; i < earlier.pcpus_.size(); ++i) {
       Pcpu& before = earlier.pcpus_[i];
-      if (!before.seen) continue;
       Pcpu& pcpu = PcpuAt(PcpuId{static_cast<uint32_t>(i)});
+      pcpu.seen |= before.seen;
       pcpu.counters.Merge(before.counters);
       Join(before, pcpu);
     }
@@ -114,7 +123,7 @@ class Pcpus final : public Mergeable<Pcpus> {
   // A timeslice as far as it is known; it may go on.
   struct Timeslice {
     uint64_t number;  // number of the running interval
-    bool idle;
+    VcpuRef vcpu;
     TscRange range;
   };
   struct Counters {
@@ -124,7 +133,7 @@ class Pcpus final : public Mergeable<Pcpus> {
     TimeStat lost;
 
     void Add(const Timeslice& timeslice) {
-      (timeslice.idle ? idling : running).Add(timeslice.range.Length());
+      (IsIdle(timeslice.vcpu) ? idling : running).Add(timeslice.range.Length());
     }
     void Merge(const Counters& more) {
       lost_records += more.lost_records;
@@ -135,50 +144,52 @@ class Pcpus final : public Mergeable<Pcpus> {
   };
   struct Pcpu {
     bool seen = false;
+    bool has_run = false;  // since the counting started
+    // Whether the timeslice is the first since the counting started, and began before that.
+    bool in_first = false;
+    bool continues = false;  // whether the timeslice was open when the counting stopped
     std::optional<Timeslice> timeslice;
-    // The timeslice that was open when the counting started, and may have begun before: its number,
-    // and the timeslice itself once it is over.
-    uint64_t first_number = 0;  // 0: none
-    std::optional<Timeslice> first;
-    bool continues = false;  // whether the last timeslice was open when the counting stopped
     std::optional<Tsc> loss_begin;
     Counters counters;
+    std::optional<Timeslice> first;  // the first timeslice, as in_first, once it is over
+    // The vCPUs that ran here when the counting stopped, and had since it started: one, unless
+    // runstates contradict each other.
+    std::vector<VcpuRef> running_since_before;
   };
 
   Pcpu& PcpuAt(PcpuId pcpu) {
     if (pcpu.value >= pcpus_.size()) pcpus_.resize(pcpu.value + 1);
-    pcpus_[pcpu.value].seen = true;
     return pcpus_[pcpu.value];
   }
   static void Close(Pcpu& pcpu) {
     if (!pcpu.timeslice) return;
-    if (pcpu.timeslice->number == pcpu.first_number) {
+    if (pcpu.in_first) {
       pcpu.first = pcpu.timeslice;
+      pcpu.in_first = false;
     } else {
       pcpu.counters.Add(*pcpu.timeslice);
     }
     pcpu.timeslice.reset();
   }
-  // Joins the open timeslice with its part before.
+  // Adds the open timeslice of the part before, which this one may have gone on with.
   static void Join(const Pcpu& before, Pcpu& pcpu) {
     if (before.first) pcpu.counters.Add(*before.first);
-    if (before.timeslice && !before.continues) pcpu.counters.Add(*before.timeslice);
-    const bool continues = before.timeslice && before.continues;
-    if (pcpu.first) {
-      if (continues) pcpu.first->range.begin = before.timeslice->range.begin;
-      pcpu.counters.Add(*pcpu.first);
-      pcpu.first.reset();
-    } else if (continues) {
-      if (!pcpu.timeslice) {
-        pcpu.timeslice =
-            Timeslice{pcpu.first_number, before.timeslice->idle, before.timeslice->range};
-      } else if (pcpu.timeslice->number == pcpu.first_number) {
-        pcpu.timeslice->range.begin = before.timeslice->range.begin;
-      } else {  // it has had no record since
+    if (before.timeslice) {
+      const VcpuRef vcpu = before.timeslice->vcpu;
+      std::optional<Timeslice>& first = pcpu.in_first ? pcpu.timeslice : pcpu.first;
+      if (before.continues && first && first->vcpu == vcpu) {
+        first->range.begin = before.timeslice->range.begin;
+      } else if (before.continues && !pcpu.has_run &&
+                 std::ranges::count(pcpu.running_since_before, vcpu) > 0) {
+        pcpu.timeslice = before.timeslice;  // without a record in this part
+        pcpu.continues = true;
+      } else {
         pcpu.counters.Add(*before.timeslice);
       }
     }
-    pcpu.first_number = 0;
+    if (pcpu.first) pcpu.counters.Add(*pcpu.first);
+    pcpu.first.reset();
+    pcpu.in_first = false;
   }
   static void AddPart(MetricRow& row, const char* name, const TimeStat& stat) {
     if (stat.count() > 0) row.parts.push_back(MetricRow{name, {}, {}}.Add(stat.Summary()));
@@ -188,7 +199,8 @@ class Pcpus final : public Mergeable<Pcpus> {
         MetricRow{std::move(name), {}, {}}.Add("cycles", MetricUnit::kCycles, cycles));
   }
 
-  std::vector<Pcpu> pcpus_;  // pCPUs by number
+  std::vector<Pcpu> pcpus_;   // pCPUs by number
+  uint64_t last_before_ = 0;  // the number of the last timeslice when the counting started
 };
 
 }  // namespace

@@ -112,8 +112,9 @@ TEST(Timeline, LossMayHideWakeups) {
   trace.Window(1,
                {Rec(kRunnableToRunning, 30, {3U << 16}), Rec(kRunningToBlocked, 110, {3U << 16})});
   EXPECT_THAT(TimelineOf(trace),
-              ElementsAre("[10,20) p0 d1v0 running", "[20,50) p0 d1v0 blocked",
-                          "[21,50) p0 d2v0 running", "[50,100) p0 d1v0 lost",
+              ElementsAre("[10,20) p0 d1v0 running",
+                          "[21,50) p0 d2v0 running",  // what ran ends first
+                          "[20,50) p0 d1v0 blocked", "[50,100) p0 d1v0 lost",
                           "[30,110) p1 d3v0 running",  // elsewhere: goes on
                           "[100,120) p0 d1v0 running", "[120,120) p0 d1v0 blocked/open at the end",
                           "[50,120) p0 d2v0 lost/open at the end",
@@ -182,8 +183,9 @@ TEST(Timeline, LosingPcpuMayRunAnyIdleVcpu) {
                   "[60,70) p1 d1v0 lost", "[70,80) p1 d1v0 running", "[50,100) p0 d2v0 lost",
                   "[80,110) p1 d1v0 lost",  // its waking is seen, what it did before is not
                   "[110,120) p1 d1v0 running", "[100,130) p0 d2v0 running",
-                  "[130,130) p0 d2v0 blocked/open at the end",
+                  // The end is that of one vCPU after the other, by number.
                   "[120,130) p1 d1v0 runnable/preempt/open at the end",
+                  "[130,130) p0 d2v0 blocked/open at the end",
                   "[70,130) p1 idle/1 runnable/preempt/open at the end"));
 }
 
