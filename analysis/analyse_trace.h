@@ -2,22 +2,18 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "analysis/analysis.h"
+#include "analysis/count_trace.h"
 #include "analysis/document.h"
-#include "analysis/partitions.h"
+#include "analysis/trace_division.h"
+#include "analysis/trace_totals.h"
 #include "base/tsc.h"
-#include "correlate/clocks.h"
-#include "correlate/guest_clocks.h"
 #include "correlate/pcpu_groups.h"
-#include "correlate/timeline.h"
 #include "trace/dialect.h"
 #include "trace/trace_file.h"
 
@@ -33,40 +29,6 @@ struct TraceHints {
   bool guest_clocks = false;
 };
 
-// The totals of a trace. records includes the records that other fields name; record_bytes +
-// header_bytes + damaged_bytes is the size of the file (checked).
-struct TraceTotals {
-  uint64_t bytes = 0;
-  uint64_t header_bytes = 0;  // bytes of window headers
-  uint64_t record_bytes = 0;
-  uint64_t damaged_bytes = 0;
-  uint64_t records = 0;         // all records, those counted below included
-  uint64_t unknown_events = 0;  // records of events that this version does not know
-  uint64_t malformed = 0;       // records with a number of words, or of a vCPU, that no Xen has
-  uint64_t first_malformed_offset = 0;
-  uint64_t padding = 0;  // records that fill up the end of a ring
-  uint64_t loss_marks = 0;
-  uint64_t lost_records = 0;  // records lost, as the marks say
-  uint64_t damages = 0;
-  uint64_t pcpus = 0;
-  Tsc first;
-  Tsc last;
-  // Records by event id, of the first kUnknownKept unknown ids.
-  std::map<uint32_t, uint64_t> unknown_by_id;
-  std::vector<trace::Damage> first_damages;  // the first kDamagesKept damages
-  correlate::TimelineFaults faults;
-  // Differences of clocks; searched for only where the timeline has faults.
-  std::vector<correlate::ClockSkew> skews;
-  // The TSCs of guests; searched for only if wanted (TraceHints).
-  std::vector<correlate::DomainClock> guest_clocks;
-
-  static constexpr size_t kDamagesKept = 16;
-  static constexpr size_t kUnknownKept = 256;
-
-  // Adds the figures of the part of the trace that follows.
-  void Append(const TraceTotals& later);
-};
-
 // The result of a pass: the totals, what is known of the trace, and what the analyses describe.
 struct AnalysisResult {
   TraceTotals trace;
@@ -79,20 +41,15 @@ struct AnalysisResult {
   std::shared_ptr<const void> kept;
 };
 
-// A function that makes the analyses of one thread.
-using MakeAnalyses = std::function<std::vector<std::unique_ptr<Analysis>>()>;
-
 // Passes over the trace once. Time is linear in the records, memory does not depend on them. With
-// more than one thread the trace is divided by time (partitions.h); the result is the same. Errors:
-// Internal when the bytes do not add up; those of CheckLimits.
+// more than one thread the trace is divided by time (trace_division.h); the result is the same.
+// Errors: Internal when the bytes do not add up; those of CheckLimits.
 absl::StatusOr<AnalysisResult> AnalyseTrace(const trace::TraceFile& file, const TraceHints& hints,
                                             const MakeAnalyses& make, unsigned threads);
 
-// As AnalyseTrace, with partitions that begin at `begins` (ascending, none at the trace's start),
-// one thread for each, and windows of so many bytes (correlate::PcpuGroups).
-absl::StatusOr<AnalysisResult> AnalysePartitions(
+// As AnalyseTrace, with a division, and windows of so many bytes (correlate::PcpuGroups).
+absl::StatusOr<AnalysisResult> AnalyseDivision(
     const trace::TraceFile& file, const TraceHints& hints, const MakeAnalyses& make,
-    const std::vector<PartitionBegin>& begins,
-    uint64_t window_bytes = correlate::kGroupWindowBytes);
+    const TraceDivision& division, uint64_t window_bytes = correlate::kGroupWindowBytes);
 
 }  // namespace xenoscope::analysis

@@ -20,7 +20,7 @@ namespace {
 using trace::Event;
 
 constexpr uint32_t kHypercalls = 64;  // xen/include/public/xen.h: 0..42, arch-specific 48..55
-constexpr uint32_t kVectors = 256;
+constexpr uint32_t kTrapVectors = 256;
 
 constexpr std::array kOthers = {
     Event::kPvPageFault,          Event::kPvForcedInvalidOp,  Event::kPvEmulatePrivop,
@@ -171,7 +171,7 @@ class PvEvents final : public Mergeable<PvEvents> {
     }
     DescribeCalls(*counts, out.AddGroup(kHypercallsGroup));
     MetricGroup& vectors = out.AddGroup(kTrapsGroup);
-    for (uint32_t vector = 0; vector < kVectors; ++vector) {
+    for (uint32_t vector = 0; vector < kTrapVectors; ++vector) {
       AddCount(vectors, VectorName(vector), counts->traps[vector]);
     }
     counts->eips.Describe(vcpu.domain, metadata, TagName, out.AddGroup(kPvEipGroup));
@@ -186,7 +186,7 @@ class PvEvents final : public Mergeable<PvEvents> {
   struct Counts {
     HypercallCounts hypercalls{};
     HypercallCounts subcalls{};
-    std::array<uint64_t, kVectors> traps{};
+    std::array<uint64_t, kTrapVectors> traps{};
     std::array<uint64_t, kEvents> others{};
     // Counts by index in kArguments.
     std::array<std::array<uint64_t, kNoOperation + 1>, kArguments.size()> operations{};
@@ -242,7 +242,8 @@ class PvEvents final : public Mergeable<PvEvents> {
       return CreateCounts<&PvEvents::OnTrap>(attributed);
     }
     const trace::Record& record = attributed.record;
-    const uint32_t vector = record.payload.Word(trace::Is64(record.id) ? 2 : 1) & (kVectors - 1);
+    const uint32_t vector =
+        record.payload.Word(trace::Is64(record.id) ? 2 : 1) & (kTrapVectors - 1);
     ++counts->traps[vector];
     counts->eips.Add(Eip(record), kTrapTag | vector, Cycles{0}, eips_budget_);
   }

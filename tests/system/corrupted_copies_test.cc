@@ -156,8 +156,8 @@ std::string TryDivided(const trace::TraceFile& file) {
   const Tsc middle = range.begin + range.Length() / 2 + 1;
   for (const auto warm_up :
        {std::optional<Tsc>(), std::optional(range.begin + range.Length() / 4)}) {
-    const auto divided =
-        analysis::AnalysePartitions(file, {}, analysis::AllAnalyses, {{middle, warm_up}});
+    const auto divided = analysis::AnalyseDivision(file, {}, analysis::AllAnalyses,
+                                                   analysis::PartitionAtEach({{middle, warm_up}}));
     if (!divided.ok()) return Complaint(divided.status(), "divided summary");
     if (!(divided->document == whole->document)) return "divided, the summary is another";
     if (divided->trace.damages != whole->trace.damages) return "divided, other damages";

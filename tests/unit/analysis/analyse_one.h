@@ -43,7 +43,7 @@ inline AnalysisResult AnalyseOne(const trace::TraceFile& file, const TraceHints&
     analyses.push_back(make());
     return analyses;
   };
-  auto whole = AnalysePartitions(file, hints, make_all, {});
+  auto whole = AnalyseDivision(file, hints, make_all, {});
   EXPECT_TRUE(whole.ok()) << whole.status();
   const std::vector<Tsc> instants = InstantsOf(file);
   // One partition for each instant, and two partitions; warmed up by all that comes before, or by a
@@ -58,7 +58,7 @@ inline AnalysisResult AnalyseOne(const trace::TraceFile& file, const TraceHints&
   }
   for (const std::vector<PartitionBegin>& begins : divisions) {
     if (begins.empty()) continue;
-    const auto divided = AnalysePartitions(file, hints, make_all, begins);
+    const auto divided = AnalyseDivision(file, hints, make_all, PartitionAtEach(begins));
     EXPECT_TRUE(divided.ok()) << divided.status();
     const std::string where =
         fmt::format("divided at {}, {} slices, warm-up from {}", begins.back().at.value,

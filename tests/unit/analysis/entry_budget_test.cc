@@ -25,7 +25,7 @@ void AddCpuid(uint32_t leaf, uint32_t& tsc, Records& records) {
 }
 
 AnalysisResult Analysed(const trace::TraceFile& file, const std::vector<PartitionBegin>& begins) {
-  auto result = AnalysePartitions(file, {}, AllAnalyses, begins);
+  auto result = AnalyseDivision(file, {}, AllAnalyses, PartitionAtEach(begins));
   EXPECT_TRUE(result.ok()) << result.status();
   return *std::move(result);
 }

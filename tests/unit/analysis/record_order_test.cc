@@ -58,12 +58,13 @@ uint64_t ExpectResultsOfTimeOrder(const RandomTrace& random,
   for (const std::vector<PartitionBegin>& begins :
        {std::vector<PartitionBegin>{},
         std::vector<PartitionBegin>{{instants[instants.size() / 2], instants[0]}}}) {
-    const auto in_time = AnalysePartitions(*file, {}, AllInOrderOfTime, begins);
+    const auto in_time = AnalyseDivision(*file, {}, AllInOrderOfTime, PartitionAtEach(begins));
     EXPECT_TRUE(in_time.ok()) << in_time.status();
     ran_twice += in_time->trace.faults.ran_twice;
     for (const uint64_t window_bytes : windows) {
       SCOPED_TRACE(testing::Message() << "windows of " << window_bytes << " bytes");
-      const auto in_groups = AnalysePartitions(*file, {}, AllAnalyses, begins, window_bytes);
+      const auto in_groups =
+          AnalyseDivision(*file, {}, AllAnalyses, PartitionAtEach(begins), window_bytes);
       EXPECT_TRUE(in_groups.ok()) << in_groups.status();
       ExpectEqual(*in_groups, *in_time);
     }

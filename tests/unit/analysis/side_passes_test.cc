@@ -109,7 +109,7 @@ TEST_F(SidePassesTest, AreMadeWhateverTheNumberOfPartitions) {
   const TraceHints hints{.clock = {}, .dialect = {}, .resolver = nullptr, .guest_clocks = true};
   for (const std::vector<PartitionBegin>& begins :
        {std::vector<PartitionBegin>{}, std::vector<PartitionBegin>{{middle, Tsc{kBegin}}}}) {
-    const auto result = AnalysePartitions(file_, hints, AllAnalyses, begins);
+    const auto result = AnalyseDivision(file_, hints, AllAnalyses, PartitionAtEach(begins));
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_EQ(Lines(result->trace.skews), skews_);
     EXPECT_EQ(Lines(result->trace.guest_clocks), guest_clocks_);
@@ -123,7 +123,7 @@ TEST(SidePasses, CompareClocksAsIfAllRecordsContradicted) {
     const RandomTrace random(seed);
     const auto file = trace::TraceFile::FromBytes(random.trace().bytes(), "test");
     ASSERT_TRUE(file.ok()) << file.status();
-    const auto result = AnalysePartitions(*file, {}, AllAnalyses, {});
+    const auto result = AnalyseDivision(*file, {}, AllAnalyses, {});
     ASSERT_TRUE(result.ok()) << result.status();
     const TscRange whole{result->trace.first, result->trace.last};
     correlate::TimeSpans all;
@@ -136,7 +136,7 @@ TEST(SidePasses, CompareClocksAsIfAllRecordsContradicted) {
 }
 
 TEST_F(SidePassesTest, DoNotSearchForClocksThatNobodyWants) {
-  const auto result = AnalysePartitions(file_, {}, AllAnalyses, {});
+  const auto result = AnalyseDivision(file_, {}, AllAnalyses, {});
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_THAT(result->trace.guest_clocks, IsEmpty());
 }

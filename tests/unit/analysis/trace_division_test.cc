@@ -1,21 +1,25 @@
 // Traces divided over threads by time: a partition need not have seen all that comes before it.
-#include "analysis/partitions.h"
+#include "analysis/trace_division.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "analysis/analyse_trace.h"
 #include "analysis/summary/address_space.h"
 #include "analysis/summary/registry.h"
+#include "tests/unit/analysis/random_trace.h"
 #include "tests/unit/analysis/record_ids.h"
 #include "tests/unit/analysis/summary_lines.h"
 
 namespace xenoscope::analysis {
 namespace {
 
+using ::testing::ElementsAre;
 using trace::kIdle;
 using trace::Rec;
 using trace::TraceBuilder;
@@ -47,7 +51,7 @@ const Records kIdleRan = {Rec(kRunnableToRunning, 20, {Vcpu(kIdle, 0)}),
 AnalysisResult Divided(const TraceBuilder& trace, const std::vector<PartitionBegin>& begins) {
   const auto file = trace::TraceFile::FromBytes(trace.bytes(), "test");
   EXPECT_TRUE(file.ok()) << file.status();
-  auto result = AnalysePartitions(*file, {}, AllAnalyses, begins);
+  auto result = AnalyseDivision(*file, {}, AllAnalyses, PartitionAtEach(begins));
   EXPECT_TRUE(result.ok()) << result.status();
   return *std::move(result);
 }
@@ -118,13 +122,15 @@ TEST(Partitions, AreValidWhenWarmUpMissesWakeup) {
   }
   EXPECT_FALSE(VcpuLines(whole, 3, 0, "guest_interrupts").empty());
   EXPECT_THAT(VcpuLines(whole, 3, 0, "cr3"),
-              testing::ElementsAre("cr3/0x1000 switches=1 guest_cycles=600 hypervisor_cycles=270"));
+              ElementsAre("cr3/0x1000 switches=1 guest_cycles=600 hypervisor_cycles=270"));
 }
 
 TEST(Partitions, AreOneForEachThread) {
   const TraceBuilder trace = Turns(kIdleRan);
   const auto file = trace::TraceFile::FromBytes(trace.bytes(), "test");
-  const std::vector<PartitionBegin> begins = PartitionTraceOfAnyLength(*file, 3);
+  const TraceDivision division = DivideTraceOfAnyLength(*file, 3, 1);
+  EXPECT_THAT(division.starts, ElementsAre(0, 1, 2));
+  const std::vector<PartitionBegin>& begins = division.begins;
   ASSERT_EQ(begins.size(), 2U);
   EXPECT_LT(begins[0].at, begins[1].at);
   for (const PartitionBegin& begin : begins) {
@@ -132,8 +138,10 @@ TEST(Partitions, AreOneForEachThread) {
       EXPECT_LT(*begin.warm_up, begin.at);
     }
   }
-  EXPECT_TRUE(PartitionTraceOfAnyLength(*file, 1).empty());
-  EXPECT_TRUE(PartitionTrace(*file, 8).empty()) << "too short to be worth it";
+  for (const TraceDivision& one : {DivideTraceOfAnyLength(*file, 1, 4), DivideTrace(*file, 8)}) {
+    EXPECT_TRUE(one.begins.empty()) << "one thread, or too short to be worth it";
+    EXPECT_THAT(one.starts, ElementsAre(0));
+  }
 }
 
 TEST(Partitions, DivideBytesNotWindows) {
@@ -148,7 +156,7 @@ TEST(Partitions, DivideBytesNotWindows) {
     trace.Window(0, records);
   }
   const auto file = trace::TraceFile::FromBytes(trace.bytes(), "test");
-  const std::vector<PartitionBegin> begins = PartitionTraceOfAnyLength(*file, 2);
+  const std::vector<PartitionBegin> begins = DivideTraceOfAnyLength(*file, 2, 1).begins;
   ASSERT_EQ(begins.size(), 1U);
   EXPECT_EQ(begins[0].at, Tsc{1600}) << "20 + 100 records before it, 100 behind";
   EXPECT_EQ(begins[0].warm_up, Tsc{1400}) << "at least two windows";
@@ -168,10 +176,65 @@ TEST(Partitions, DivideTracesOfTwoWindowsForEachPcpu) {
     }
   }
   const auto file = trace::TraceFile::FromBytes(trace.bytes(), "test");
-  const std::vector<PartitionBegin> begins = PartitionTraceOfAnyLength(*file, 2);
+  const std::vector<PartitionBegin> begins = DivideTraceOfAnyLength(*file, 2, 1).begins;
   ASSERT_EQ(begins.size(), 1U);
   EXPECT_EQ(begins[0].at, Tsc{200});
   EXPECT_EQ(begins[0].warm_up, std::nullopt) << "all that comes before";
+}
+
+TEST(Partitions, HaveSteps) {
+  // Ten windows, at 20 (a short one), 100, 200, ..., 900, and three steps of two threads.
+  const TraceBuilder trace = Turns(kIdleRan);
+  const auto file = trace::TraceFile::FromBytes(trace.bytes(), "test");
+  const TraceDivision division = DivideTraceOfAnyLength(*file, 2, 3);
+  std::vector<Tsc> begins;
+  for (const PartitionBegin& begin : division.begins) begins.push_back(begin.at);
+  EXPECT_THAT(begins, ElementsAre(Tsc{200}, Tsc{400}, Tsc{600}, Tsc{700}, Tsc{900}));
+  EXPECT_THAT(division.starts, ElementsAre(0, 3));
+  // With more steps than windows, each has one.
+  const TraceDivision windows = DivideTraceOfAnyLength(*file, 2, 100);
+  EXPECT_EQ(windows.begins.size(), 9U);
+  EXPECT_THAT(windows.starts, ElementsAre(0, 6));
+}
+
+// Divides the range into steps of equal length, each warmed up by this part of what comes before.
+std::vector<PartitionBegin> EqualSteps(TscRange range, uint64_t steps, double warm_up) {
+  std::vector<PartitionBegin> begins;
+  for (uint64_t step = 1; step < steps; ++step) {
+    const Cycles before = range.Length() * step / steps;
+    const auto skipped = static_cast<Cycles>(static_cast<double>(before) * (1 - warm_up));
+    begins.push_back({range.begin + before, range.begin + skipped});
+  }
+  return begins;
+}
+
+// The traces contradict themselves. In those of the first seeds it once mattered where they were
+// divided: for timeslices that go on, domains that end, idle vCPUs, and the end of the trace.
+TEST(Partitions, DoNotChangeTheResult) {
+  size_t valid = 0;
+  for (const uint32_t seed : {10, 61, 64, 574, 802, 1, 2, 3, 4, 5, 6, 7, 8}) {
+    const RandomTrace random(seed);
+    const auto file = trace::TraceFile::FromBytes(random.trace().bytes(), "test");
+    ASSERT_TRUE(file.ok()) << file.status();
+    const auto whole = AnalyseDivision(*file, {}, AllAnalyses, {});
+    ASSERT_TRUE(whole.ok()) << whole.status();
+    const TscRange range = whole->metadata.range;
+    // In the last, the first thread has one step, then takes over steps of the second.
+    TraceDivision taken_over{EqualSteps(range, 100, 0.5), {0, 1}};
+    const TraceDivision divisions[] = {PartitionAtEach(EqualSteps(range, 40, 1)),
+                                       PartitionAtEach(EqualSteps(range, 40, 0.5)),
+                                       PartitionAtEach(EqualSteps(range, 7, 0.1)), taken_over};
+    for (const TraceDivision& division : divisions) {
+      SCOPED_TRACE(testing::Message()
+                   << "seed " << seed << ", " << division.begins.size() << " begins");
+      const auto divided = AnalyseDivision(*file, {}, AllAnalyses, division);
+      ASSERT_TRUE(divided.ok()) << divided.status();
+      EXPECT_TRUE(divided->document == whole->document);
+      EXPECT_EQ(divided->trace.records, whole->trace.records);
+      if (divided->partitions_repeated < division.begins.size()) ++valid;
+    }
+  }
+  EXPECT_GT(valid, 0U);
 }
 
 }  // namespace
