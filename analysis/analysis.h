@@ -125,7 +125,8 @@ class Analysis : public Subscriber {
   // Writes the state that influences what will be counted, without what MergeFrom makes up for. Two
   // analyses of a class with equal state count the same from then on.
   virtual void SaveState(StateSnapshot& /*out*/) const {}
-  // Ends the part of the trace that this analysis counts. `timeline` is as it is at this instant.
+  // Ends the part of the trace that this analysis counts, for now: it may count more, and is then
+  // called again. `timeline` is as it is at this instant.
   virtual void StopCounting(const correlate::Timeline& /*timeline*/) {}
   // Adds the figures of `earlier`, an analysis of the same class that counted up to where this one
   // started, with the same saved state there. Called before Finish, for different analyses at the
