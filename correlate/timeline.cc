@@ -390,15 +390,12 @@ void Timeline::OnPv(const Record& record, MarkKind kind, uint32_t number) {
 // before.
 void Timeline::OnLossBegin(const Item& item) {
   if (!first_loss_) first_loss_ = item.record.tsc;
-  VcpuTrack* running = Current(item.record.pcpu);
-  const auto lose = [&](VcpuTrack* vcpu) {
-    vcpu->may_be_lost = Lose(*vcpu, running, item.record.tsc);
-  };
-  // Others may have waited for it.
-  const bool in_order = running != nullptr && running->may_be_lost;
-  if (in_order) lose(running);
+  const VcpuTrack* running = Current(item.record.pcpu);
+  // What ran here ends first: others may have waited for it.
+  const auto first = std::ranges::find(may_be_lost_, running);
+  if (first != may_be_lost_.end()) std::iter_swap(first, may_be_lost_.begin());
   std::erase_if(may_be_lost_, [&](VcpuTrack* vcpu) {
-    if (!in_order || vcpu != running) lose(vcpu);
+    vcpu->may_be_lost = Lose(*vcpu, running, item.record.tsc);
     return !vcpu->may_be_lost;
   });
   SetCurrent(item.record.pcpu, nullptr);
