@@ -1,7 +1,6 @@
 #include "analysis/partition_schedule.h"
 
 #include <algorithm>
-#include <iterator>
 
 namespace xenoscope::analysis {
 namespace {

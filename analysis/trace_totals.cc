@@ -9,9 +9,7 @@ void TraceTotals::CountNonRecord(const trace::Item& item) {
   switch (item.kind) {
     case ItemKind::kUnknownEvent:
       ++unknown_events;
-      if (unknown_by_id.size() < kUnknownKept || unknown_by_id.contains(item.record.id)) {
-        ++unknown_by_id[item.record.id];
-      }
+      KeepUnknown(item.record.id, 1);
       break;
     case ItemKind::kMalformed:
       if (malformed++ == 0) first_malformed_offset = item.record.offset;
@@ -26,9 +24,7 @@ void TraceTotals::CountNonRecord(const trace::Item& item) {
     case ItemKind::kDamaged:
       ++damages;
       damaged_bytes += item.damage.bytes;
-      if (first_damages.size() < kDamagesKept) {
-        first_damages.push_back(item.damage);
-      }
+      KeepDamage(item.damage);
       break;
     case ItemKind::kRecord:
     case ItemKind::kLossBegin:
@@ -48,15 +44,19 @@ void TraceTotals::Append(const TraceTotals& later) {
   damages += later.damages;
   damaged_bytes += later.damaged_bytes;
   last = std::max(last, later.last);
-  for (const auto& [id, count] : later.unknown_by_id) {
-    if (unknown_by_id.size() < kUnknownKept || unknown_by_id.contains(id)) {
-      unknown_by_id[id] += count;
-    }
-  }
-  for (const trace::Damage& damage : later.first_damages) {
-    if (first_damages.size() < kDamagesKept) first_damages.push_back(damage);
-  }
+  for (const auto& [id, count] : later.unknown_by_id) KeepUnknown(id, count);
+  for (const trace::Damage& damage : later.first_damages) KeepDamage(damage);
   faults.Append(later.faults);
+}
+
+void TraceTotals::KeepUnknown(uint32_t id, uint64_t count) {
+  if (unknown_by_id.size() < kUnknownKept || unknown_by_id.contains(id)) {
+    unknown_by_id[id] += count;
+  }
+}
+
+void TraceTotals::KeepDamage(const trace::Damage& damage) {
+  if (first_damages.size() < kDamagesKept) first_damages.push_back(damage);
 }
 
 }  // namespace xenoscope::analysis

@@ -49,6 +49,11 @@ struct TraceTotals {
   void CountNonRecord(const trace::Item& item);
   // Adds the figures of the part of the trace that follows.
   void Append(const TraceTotals& later);
+
+ private:
+  // Keep it, unless there are too many.
+  void KeepUnknown(uint32_t id, uint64_t count);
+  void KeepDamage(const trace::Damage& damage);
 };
 
 }  // namespace xenoscope::analysis
