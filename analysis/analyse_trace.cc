@@ -50,20 +50,22 @@ void BeginSidePasses(const trace::TraceFile& file, const TraceHints& hints,
   if (GuestClocksAreWanted(hints, volume)) side.BeginGuestClocks();
 }
 
-// Adds to the totals what the file, the volume of its records and other passes say.
-void CompleteTotals(const trace::TraceFile& file, const TraceHints& hints,
-                    const trace::Volume& volume, SidePasses& side, TraceTotals& totals) {
+// Adds to the totals and the metadata what the file, the volume of its records and other passes
+// say.
+void Complete(const trace::TraceFile& file, const TraceHints& hints, SidePasses& side,
+              TraceTotals& totals, TraceMetadata& metadata) {
   totals.bytes = file.bytes().size();
   totals.header_bytes = file.index().header_bytes;
   totals.pcpus = file.index().pcpus.size();
   if (!file.index().pcpus.empty()) totals.first = file.Stream().next_tsc();
-  const trace::RecordCount all = volume.Total();
+  const trace::RecordCount all = metadata.volume.Total();
   totals.records = all.records;
   totals.record_bytes = all.bytes;
+  metadata.range = {totals.first, totals.last};
   if (ClocksMayDiffer(file, totals)) {
-    totals.skews = side.Skews({totals.first, totals.last}, totals.faults.mismatches);
+    metadata.skews = side.Skews(metadata.range, totals.faults.mismatches);
   }
-  if (GuestClocksAreWanted(hints, volume)) totals.guest_clocks = side.GuestClocks();
+  if (GuestClocksAreWanted(hints, metadata.volume)) totals.guest_clocks = side.GuestClocks();
 }
 
 // How a trace is to be analysed again.
@@ -95,16 +97,17 @@ absl::StatusOr<std::variant<AnalysisResult, Again>> Analyse(const trace::TraceFi
   result.partitions_repeated = counted.partitions_repeated;
   result.metadata.volume = std::move(counted.volume);
   TraceTotals& totals = result.trace = std::move(counted.totals);
-  CompleteTotals(file, hints, result.metadata.volume, side, totals);
+  result.metadata.vcpus = counted.vcpus.size();
+  Complete(file, hints, side, totals, result.metadata);
   XENOSCOPE_RETURN_IF_ERROR(CheckBytes(totals, file.name()));
   XENOSCOPE_RETURN_IF_ERROR(
-      CheckLimits(file, totals.faults, counted.vcpus.size(), {totals.first, totals.last}));
+      CheckLimits(file, totals.faults, result.metadata.vcpus, result.metadata.range));
 
-  result.metadata.range = {totals.first, totals.last};
   CompleteVendor(file, result.metadata);
   result.document =
       DescribeAll(*counted.analyses, counted.vcpus, result.metadata,
                   division.begins.empty() ? DescribeOn::kOneThread : DescribeOn::kAllThreads);
+  result.analyses = counted.analyses;
   result.kept = std::move(counted.kept);
   return result;
 }

@@ -34,6 +34,8 @@ struct AnalysisResult {
   TraceTotals trace;
   TraceMetadata metadata;
   Document document;
+  // The analyses, which have all of the trace; `kept` owns them.
+  const std::vector<std::unique_ptr<Analysis>>* analyses = nullptr;
   // Partitions that a second thread had to repeat, because their warm-up was too short.
   uint32_t partitions_repeated = 0;
   // What the analyses have used. With hundreds of vCPUs it takes some percent of the time to free

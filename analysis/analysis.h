@@ -40,7 +40,7 @@ struct TraceMetadata {
   Resolver* resolver = nullptr;  // the names of guests' addresses; may be null
   trace::Volume volume{};        // the records of each event
   uint64_t vcpus = 0;            // number of vCPUs that were seen; 0 before the end of the pass
-  // Clocks that differ; searched for at the end of the pass.
+  // Clocks that differ; searched for at the end of the pass where the timeline has faults.
   std::vector<correlate::ClockSkew> skews{};
 };
 

@@ -53,8 +53,10 @@ class RecordPipeline {
   template <bool kCount, typename Handler>
   void Pass(trace::OrderedStream& stream, Tsc through, Handler& handler);
 
-  // Sets the order of Pass to that of time, which all subscribers can take.
-  void UseOrderOfTime() { order_ = trace::RecordOrder::kTime; }
+  // Returns the order of Pass: the one that the subscribers need.
+  [[nodiscard]] trace::RecordOrder order() const { return order_; }
+  // Sets the order of Pass to one that says more of how records come than the subscribers need.
+  void UseOrder(trace::RecordOrder order) { order_ = order; }
 
   // Takes the next item of the stream, of either sort. A record without a subscriber costs a few
   // instructions.

@@ -8,24 +8,25 @@
 #include "analysis/trace_metadata.h"
 #include "base/error.h"
 #include "correlate/clocks.h"
+#include "correlate/pcpu_groups.h"
+#include "trace/cursor.h"
 #include "trace/ordered_stream.h"
 
 namespace xenoscope::analysis {
 namespace {
 
 // Ends the pipeline.
-void Finish(RecordPipeline& pipeline, const std::vector<std::unique_ptr<Subscriber>>& subscribers) {
+void Finish(RecordPipeline& pipeline, const std::vector<Subscriber*>& subscribers) {
   pipeline.Finish();
-  for (const auto& subscriber : subscribers) subscriber->Finish(pipeline.timeline().now());
+  for (Subscriber* subscriber : subscribers) subscriber->Finish(pipeline.timeline().now());
 }
 
 }  // namespace
 
-absl::StatusOr<TraceMetadata> PassOverTrace(
-    const trace::TraceFile& file, const TraceHints& hints,
-    const std::vector<std::unique_ptr<Subscriber>>& subscribers) {
+absl::StatusOr<TraceMetadata> PassOverTrace(const trace::TraceFile& file, const TraceHints& hints,
+                                            const std::vector<Subscriber*>& subscribers) {
   TraceMetadata metadata = ProbeTraceMetadata(file, hints);
-  RecordPipeline pipeline(SubscribersOf(subscribers));
+  RecordPipeline pipeline(subscribers);
   trace::OrderedStream stream = file.Stream();
   if (!file.index().pcpus.empty()) metadata.range.begin = stream.next_tsc();
   pipeline.Pass<true>(stream, stream.kEnd, pipeline);
@@ -42,9 +43,13 @@ absl::StatusOr<TraceMetadata> PassOverTrace(
 }
 
 absl::Status PassOverIntervals(const trace::TraceFile& file,
-                               const std::vector<std::unique_ptr<Subscriber>>& subscribers,
-                               Cycles length, const OnInterval& on_interval) {
-  RecordPipeline pipeline(SubscribersOf(subscribers));
+                               const std::vector<Subscriber*>& subscribers, Cycles length,
+                               const OnInterval& on_interval) {
+  RecordPipeline pipeline(subscribers);
+  // A search for groups costs more than it saves in short intervals.
+  if (length < correlate::kLeastGrouped) {
+    pipeline.UseOrder(std::min(pipeline.order(), trace::RecordOrder::kCrossing));
+  }
   trace::OrderedStream stream = file.Stream();
   if (stream.next_tsc() == stream.kEnd) {
     Finish(pipeline, subscribers);

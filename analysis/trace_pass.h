@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -25,14 +24,13 @@ inline constexpr uint64_t kMaxIntervals = 10'000'000;
 
 // Passes over the trace once and finds its dialect, clock and range. Memory does not depend on the
 // trace's length. Errors: those of CheckLimits.
-absl::StatusOr<TraceMetadata> PassOverTrace(
-    const trace::TraceFile& file, const TraceHints& hints,
-    const std::vector<std::unique_ptr<Subscriber>>& subscribers);
+absl::StatusOr<TraceMetadata> PassOverTrace(const trace::TraceFile& file, const TraceHints& hints,
+                                            const std::vector<Subscriber*>& subscribers);
 
 // As PassOverTrace, in intervals of `length` cycles (at least 1). The last interval ends just
 // behind the last record. Errors: more than kMaxIntervals; those of `on_interval`.
 absl::Status PassOverIntervals(const trace::TraceFile& file,
-                               const std::vector<std::unique_ptr<Subscriber>>& subscribers,
-                               Cycles length, const OnInterval& on_interval);
+                               const std::vector<Subscriber*>& subscribers, Cycles length,
+                               const OnInterval& on_interval);
 
 }  // namespace xenoscope::analysis

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/tsc.h"
-#include "correlate/clocks.h"
 #include "correlate/guest_clocks.h"
 #include "correlate/timeline.h"
 #include "trace/record.h"
@@ -37,8 +36,6 @@ struct TraceTotals {
   std::map<uint32_t, uint64_t> unknown_by_id;
   std::vector<trace::Damage> first_damages;  // the first kDamagesKept damages
   correlate::TimelineFaults faults;
-  // Differences of clocks; searched for only where the timeline has faults.
-  std::vector<correlate::ClockSkew> skews;
   // The TSCs of guests; searched for only if wanted (TraceHints).
   std::vector<correlate::DomainClock> guest_clocks;
 

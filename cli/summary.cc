@@ -32,9 +32,6 @@
 namespace xenoscope::cli {
 namespace {
 
-// What comes after that waits for what it must follow.
-constexpr unsigned kSummaryThreads = 8;
-
 struct SummaryOptions {
   profile::TraceRequest trace;
   StoreOptions store;  // in place of a trace
@@ -171,7 +168,7 @@ absl::Status Summarise(const SummaryOptions& options) {
                            .details = options.all});
   }
   TakeMemoryInLargeSteps();
-  const unsigned threads = LimitThreads(options.threads, kSummaryThreads);
+  const unsigned threads = LimitThreads(options.threads, kAnalysisThreads);
   XENOSCOPE_ASSIGN_OR_RETURN(const profile::TraceInput input, OpenTraceInput(options.trace));
   report::SummarySelection selection{{}, options.sections};
   XENOSCOPE_ASSIGN_OR_RETURN(selection.domains, ChooseDomains(input.info(), options.domains));
@@ -226,7 +223,7 @@ void AddSummary(Command program, CommandAction& run) {
   command.AddOption("--format", options->format, "Output format: text, json or csv")
       .OneOf({"text", "json", "csv"})
       .ShowDefault();
-  AddThreadsOption(command, options->threads, kSummaryThreads);
+  AddThreadsOption(command, options->threads, kAnalysisThreads);
   command
       .AddOption("-d,--domain", options->domains, "Only these domains, by name or number (web1,2)")
       .ValueName(kDomainValue)

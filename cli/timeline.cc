@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/analyse_trace.h"
+#include "analysis/analysis.h"
 #include "analysis/scatter/scatter_registry.h"
 #include "analysis/series/series_pass.h"
 #include "analysis/series/series_registry.h"
@@ -27,6 +29,7 @@
 #include "cli/instant.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/thread_options.h"
 #include "cli/trace_options.h"
 #include "report/summary/skew_text.h"
 #include "report/table/table_text.h"
@@ -52,6 +55,7 @@ struct TimelineOptions {
   std::string interval;
   std::vector<std::string> domains;
   size_t top = 0;
+  unsigned threads = 0;
   std::string format = "text";
   std::string plot;
   bool list = false;
@@ -165,14 +169,24 @@ struct Source {
   profile::TraceInput input;
   analysis::TraceHints hints;
   analysis::DomainFilter filter;
+  unsigned threads;
+
+  // Finds the clock and the range, which are known only after a pass.
+  [[nodiscard]] absl::StatusOr<analysis::TraceMetadata> Metadata() const {
+    const auto nothing = [] { return std::vector<std::unique_ptr<analysis::Analysis>>(); };
+    XENOSCOPE_ASSIGN_OR_RETURN(analysis::AnalysisResult result,
+                               analysis::AnalyseTrace(input.trace, hints, nothing, threads));
+    return std::move(result.metadata);
+  }
 };
 
 absl::StatusOr<Source> Open(const TimelineOptions& options) {
+  const unsigned threads = LimitThreads(options.threads, kAnalysisThreads);
   XENOSCOPE_ASSIGN_OR_RETURN(profile::TraceInput input, OpenTraceInput(options.trace));
   const analysis::TraceHints hints{input.clock, input.dialect};
   analysis::DomainFilter filter;
   XENOSCOPE_ASSIGN_OR_RETURN(filter.only, ChooseDomains(input.info(), options.domains));
-  return Source{std::move(input), hints, std::move(filter)};
+  return Source{std::move(input), hints, std::move(filter), threads};
 }
 
 // Cells of a picture for a browser.
@@ -239,9 +253,9 @@ absl::Status ShowSeries(const TimelineOptions& options,
   size_t most = options.top;
   if (most == 0 && options.format == "text") most = kTextLines;
   if (draw) most = most == 0 ? report::kPlotLines : std::min(most, report::kPlotLines);
-  XENOSCOPE_ASSIGN_OR_RETURN(
-      const analysis::SeriesTotals totals,
-      analysis::ComputeSeriesTotals(source.input.trace, source.hints, infos, source.filter, most));
+  XENOSCOPE_ASSIGN_OR_RETURN(const analysis::SeriesTotals totals,
+                             analysis::ComputeSeriesTotals(source.input.trace, source.hints, infos,
+                                                           source.filter, most, source.threads));
   const analysis::TraceMetadata& metadata = totals.metadata;
   WarnOfClockSkew(metadata);
   const bool terminal = options.plot == "-";
@@ -298,21 +312,16 @@ class ScatterPass {
  public:
   ScatterPass(const Source& source, const analysis::ScatterInfo& info,
               std::optional<uint32_t> parameter)
-      : source_(source) {
-    auto made = info.make({source.filter, parameter});
-    scatter_ = made.get();
-    analyses_.push_back(std::move(made));
-  }
+      : source_(source), scatter_(info.make({source.filter, parameter})) {}
   const analysis::Scatter& scatter() const { return *scatter_; }
   absl::StatusOr<analysis::TraceMetadata> Give(analysis::PointSink& sink) {
     scatter_->SetSink(sink);
-    return analysis::PassOverTrace(source_.input.trace, source_.hints, analyses_);
+    return analysis::PassOverTrace(source_.input.trace, source_.hints, {scatter_.get()});
   }
 
  private:
   const Source& source_;
-  analysis::Scatter* scatter_;
-  std::vector<std::unique_ptr<analysis::Subscriber>> analyses_;
+  std::unique_ptr<analysis::Scatter> scatter_;
 };
 
 absl::Status DrawScatter(const TimelineOptions& options, const Source& source,
@@ -337,9 +346,7 @@ absl::Status ShowScatter(const TimelineOptions& options, const analysis::Scatter
   XENOSCOPE_ASSIGN_OR_RETURN(const Source source, Open(options));
   XENOSCOPE_RETURN_IF_ERROR(CheckFigures(source.input, {&info.figure, 1}));
   if (!options.plot.empty()) return DrawScatter(options, source, info, parameter);
-  // The clock is known only at the end of a pass.
-  XENOSCOPE_ASSIGN_OR_RETURN(const analysis::TraceMetadata metadata,
-                             analysis::PassOverTrace(source.input.trace, source.hints, {}));
+  XENOSCOPE_ASSIGN_OR_RETURN(const analysis::TraceMetadata metadata, source.Metadata());
   WarnOfClockSkew(metadata);
   ScatterPass points(source, info, parameter);
   BufferedStdout out;
@@ -355,9 +362,7 @@ absl::Status ShowScatter(const TimelineOptions& options, const analysis::Scatter
 absl::Status ShowVcpus(const TimelineOptions& options) {
   XENOSCOPE_ASSIGN_OR_RETURN(const Source source, Open(options));
   XENOSCOPE_RETURN_IF_ERROR(CheckFigures(source.input, std::array{trace::Figure::kRunstates}));
-  // The clock and the end are known only after a pass.
-  XENOSCOPE_ASSIGN_OR_RETURN(const analysis::TraceMetadata metadata,
-                             analysis::PassOverTrace(source.input.trace, source.hints, {}));
+  XENOSCOPE_ASSIGN_OR_RETURN(const analysis::TraceMetadata metadata, source.Metadata());
   WarnOfClockSkew(metadata);
   const TscRange all{metadata.range.begin, metadata.range.end + 1};
   XENOSCOPE_ASSIGN_OR_RETURN(
@@ -455,6 +460,7 @@ void AddTimeline(Command program, CommandAction& run) {
   command.AddWordOption(
       "--to", [options](const std::string& text) { options->to = ParseInstant("--to", text); },
       "Chart of vCPUs: end (not included), as --from");
+  AddThreadsOption(command, options->threads, kAnalysisThreads);
   command.AddOption("--format", options->format, "Output format: text, json or csv")
       .OneOf({"text", "json", "csv"})
       .ShowDefault();

@@ -26,6 +26,10 @@ namespace xenoscope::correlate {
 // with each other; each window costs the search for the records of each pCPU in the caches.
 inline constexpr uint64_t kGroupWindowBytes = uint64_t{512} << 10;
 
+// The shortest stretch of a trace that is divided into groups of pCPUs, in cycles (about a
+// millisecond): the search for them costs more than it saves in a shorter one.
+inline constexpr Cycles kLeastGrouped = Cycles{1} << 22;
+
 class PcpuGroups {
  public:
   // `timeline` has taken all that comes before a window. It outlives the groups.

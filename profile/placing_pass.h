@@ -30,13 +30,10 @@ struct TraceTakers {
 
 class PlacingPass {
  public:
-  // A stretch of the trace before a deadline that is divided into groups of pCPUs, in cycles (about
-  // a millisecond): the search for them costs more than it saves in a shorter one.
-  static constexpr Cycles kLeastGrouped = Cycles{1} << 22;
-
-  // `order` is that of the placer. An observer needs the order of time.
+  // `order` is that of the placer. An observer needs the order of time. Stretches before a deadline
+  // that are shorter than `least_grouped` are not divided into groups of pCPUs.
   PlacingPass(const TraceTakers& takers, trace::RecordOrder order,
-              Cycles least_grouped = kLeastGrouped);
+              Cycles least_grouped = correlate::kLeastGrouped);
 
   // Gives the trace to the takers: all that has to do with the time before `end`. It stops there
   // once what began before has ended: runs of vCPUs, VM exits and losses, or

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -48,6 +49,16 @@ class IntervalSums {
   void Carry(uint64_t key, Tsc since, Tsc end) {
     At(key).in_interval += end - std::max(since, begin_);
   }
+
+  // Adds the totals of the part of the trace before, of which the lines come first.
+  void Follow(const IntervalSums& earlier) {
+    IntervalSums both = earlier;
+    for (const Line& line : lines_) both.At(line.key).total += line.total;
+    *this = std::move(both);
+  }
+  // Whether later keys may have been counted under kOtherKey: those that came first then have
+  // lines.
+  [[nodiscard]] bool is_full() const { return lines_.size() >= kMaxLines; }
 
   // Returns the lines in the order of their first appearance.
   [[nodiscard]] const std::vector<Line>& lines() const { return lines_; }

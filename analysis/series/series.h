@@ -1,5 +1,5 @@
-// A series: one quantity over intervals of time, in lines ("d1", "VMEXIT_CPUID"). It is a
-// subscriber that adds to sums; series_pass.h cuts the time into intervals.
+// A series: one quantity over intervals of time, in lines ("d1", "VMEXIT_CPUID"). It is an analysis
+// that adds to sums; series_pass.h cuts the time into intervals.
 // analysis/series/series_registry.h lists all series.
 #pragma once
 
@@ -27,10 +27,18 @@ struct DomainFilter {
   }
 };
 
-// The base class of series.
-class Series : public Subscriber {
+// The base class of series. Their figures are read from the sums, and not described as groups.
+class Series : public Analysis {
  public:
   explicit Series(DomainFilter filter) : filter_(std::move(filter)) {}
+
+  void StartCounting(const correlate::Timeline& /*timeline*/) override { sums_ = {}; }
+  void MergeFrom(Analysis& earlier) override {
+    sums_.Follow(static_cast<const Series&>(earlier).sums_);
+  }
+  // Which keys have lines of their own does.
+  [[nodiscard]] bool DependsOnOrder() const override { return sums_.is_full(); }
+  [[nodiscard]] std::vector<GroupInfo> Groups() const override { return {}; }
 
   // Ends the current interval at `end`: adds, by IntervalSums::Carry, the parts of open ranges.
   virtual void OnIntervalEnd(const correlate::Timeline& /*timeline*/, Tsc /*end*/) {}
@@ -38,6 +46,7 @@ class Series : public Subscriber {
   [[nodiscard]] virtual std::string LineName(uint64_t key, const TraceMetadata& metadata) const = 0;
 
   IntervalSums& sums() { return sums_; }
+  [[nodiscard]] const IntervalSums& sums() const { return sums_; }
 
  protected:
   [[nodiscard]] bool Wants(DomainId domain) const { return filter_.Wants(domain); }
@@ -55,6 +64,9 @@ struct SeriesInfo {
   std::string_view about;  // explanation in one line, for --list
   Quantity quantity = Quantity::kCount;
   bool parts = true;  // whether the lines are parts of a whole, which pictures stack
+  // Whether a part of the trace shows what it adds to the sums: not where that depends on what a
+  // vCPU did long before.
+  bool local = true;
   trace::Figure figure = trace::Figure::kRunstates;  // the events that it is made from
   std::unique_ptr<Series> (*make)(DomainFilter) = nullptr;
 };

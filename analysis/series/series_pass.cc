@@ -4,25 +4,28 @@
 #include <functional>
 #include <utility>
 
+#include "analysis/analyse_trace.h"
+#include "analysis/record_pipeline.h"
 #include "base/error.h"
 
 namespace xenoscope::analysis {
 namespace {
 
 // Returns the names and totals of a series' lines, largest first, with the small ones folded.
-void Describe(const Series& series, const std::vector<IntervalSums::Line>& sums,
-              const TraceMetadata& metadata, size_t max_lines, TotalledSeries& out) {
+void Describe(const Series& series, const TraceMetadata& metadata, size_t max_lines,
+              TotalledSeries& out) {
   std::vector<const IntervalSums::Line*> order;
   const IntervalSums::Line* other = nullptr;
-  for (const IntervalSums::Line& line : sums) {
+  for (const IntervalSums::Line& line : series.sums().lines()) {
     if (line.key == IntervalSums::kOtherKey) {
       other = &line;
     } else {
       order.push_back(&line);
     }
   }
-  std::stable_sort(order.begin(), order.end(),
-                   [](const auto* a, const auto* b) { return a->total > b->total; });
+  std::ranges::sort(order, [](const auto* a, const auto* b) {
+    return a->total != b->total ? a->total > b->total : a->key < b->key;
+  });
   if (max_lines == 0) max_lines = order.size();
   for (size_t i = 0; i < order.size(); ++i) {
     const size_t at = std::min(i, max_lines);
@@ -39,19 +42,21 @@ void Describe(const Series& series, const std::vector<IntervalSums::Line>& sums,
   out.line_of.emplace(other->key, out.lines.size() - 1);
 }
 
-struct Made {
-  std::vector<std::unique_ptr<Subscriber>> analyses;  // the series, in the form for PassOverTrace
-  std::vector<Series*> series;
-};
+std::vector<std::unique_ptr<Series>> Make(const std::vector<const SeriesInfo*>& infos,
+                                          const DomainFilter& filter) {
+  std::vector<std::unique_ptr<Series>> series;
+  series.reserve(infos.size());
+  for (const SeriesInfo* info : infos) series.push_back(info->make(filter));
+  return series;
+}
 
-Made Make(const std::vector<const SeriesInfo*>& infos, const DomainFilter& filter) {
-  Made made;
-  for (const SeriesInfo* info : infos) {
-    std::unique_ptr<Series> series = info->make(filter);
-    made.series.push_back(series.get());
-    made.analyses.push_back(std::move(series));
-  }
-  return made;
+// Makes the series as analyses of a thread.
+MakeAnalyses MakerOf(const std::vector<const SeriesInfo*>& infos, const DomainFilter& filter) {
+  return [&] {
+    std::vector<std::unique_ptr<Analysis>> analyses;
+    for (std::unique_ptr<Series>& each : Make(infos, filter)) analyses.push_back(std::move(each));
+    return analyses;
+  };
 }
 
 // Returns the sums of the current interval in the order of the totals' lines.
@@ -79,14 +84,16 @@ absl::Status CheckTotals(const trace::TraceFile& file, const TotalledSeries& ser
 absl::StatusOr<SeriesTotals> ComputeSeriesTotals(const trace::TraceFile& file,
                                                  const TraceHints& hints,
                                                  const std::vector<const SeriesInfo*>& series,
-                                                 const DomainFilter& filter, size_t max_lines) {
-  const Made made = Make(series, filter);
-  SeriesTotals totals;
-  XENOSCOPE_ASSIGN_OR_RETURN(totals.metadata, PassOverTrace(file, hints, made.analyses));
+                                                 const DomainFilter& filter, size_t max_lines,
+                                                 unsigned threads) {
+  if (!std::ranges::all_of(series, &SeriesInfo::local)) threads = 1;
+  XENOSCOPE_ASSIGN_OR_RETURN(AnalysisResult result,
+                             AnalyseTrace(file, hints, MakerOf(series, filter), threads));
+  SeriesTotals totals{std::move(result.metadata), {}};
   for (size_t i = 0; i < series.size(); ++i) {
     totals.series.push_back({series[i], {}, {}});
-    Describe(*made.series[i], made.series[i]->sums().lines(), totals.metadata, max_lines,
-             totals.series.back());
+    const auto& counted = static_cast<const Series&>(*(*result.analyses)[i]);
+    Describe(counted, totals.metadata, max_lines, totals.series.back());
   }
   return totals;
 }
@@ -96,10 +103,10 @@ absl::Status ForEachSeriesRow(const trace::TraceFile& file, const SeriesTotals& 
   std::vector<const SeriesInfo*> infos;
   std::vector<std::vector<uint64_t>> sums;
   uint64_t width = 0;
-  for (const TotalledSeries& series : totals.series) {
-    infos.push_back(series.info);
-    sums.emplace_back(series.lines.size(), 0);
-    width += series.line_of.size() + totals.metadata.vcpus;
+  for (const TotalledSeries& each : totals.series) {
+    infos.push_back(each.info);
+    sums.emplace_back(each.lines.size(), 0);
+    width += each.line_of.size() + totals.metadata.vcpus;
   }
   const uint64_t intervals = totals.metadata.range.Length() / length + 1;
   if (width > 0 && intervals > kMaxCells / width) {
@@ -107,9 +114,9 @@ absl::Status ForEachSeriesRow(const trace::TraceFile& file, const SeriesTotals& 
         "{}: {} intervals of {} lines and vCPUs are too many; choose a longer interval",
         file.name(), intervals, width);
   }
-  const Made made = Make(infos, filter);
-  for (size_t i = 0; i < made.series.size(); ++i) {
-    IntervalSums& of_series = made.series[i]->sums();
+  const std::vector<std::unique_ptr<Series>> series = Make(infos, filter);
+  for (size_t i = 0; i < series.size(); ++i) {
+    IntervalSums& of_series = series[i]->sums();
     of_series.Begin(totals.metadata.range.begin);
     // Keys may appear in another order than in the first pass: where there are too many, the same
     // ones must have lines.
@@ -118,16 +125,16 @@ absl::Status ForEachSeriesRow(const trace::TraceFile& file, const SeriesTotals& 
 
   const auto on_interval = [&](TscRange interval, const correlate::Timeline& timeline) {
     IntervalRow row{interval, {}};
-    for (size_t i = 0; i < made.series.size(); ++i) {
-      made.series[i]->OnIntervalEnd(timeline, interval.end);
-      row.values.push_back(Values(made.series[i]->sums(), totals.series[i]));
+    for (size_t i = 0; i < series.size(); ++i) {
+      series[i]->OnIntervalEnd(timeline, interval.end);
+      row.values.push_back(Values(series[i]->sums(), totals.series[i]));
       std::transform(sums[i].begin(), sums[i].end(), row.values[i].begin(), sums[i].begin(),
                      std::plus<>());
-      made.series[i]->sums().Begin(interval.end);
+      series[i]->sums().Begin(interval.end);
     }
     return on_row(row);
   };
-  XENOSCOPE_RETURN_IF_ERROR(PassOverIntervals(file, made.analyses, length, on_interval));
+  XENOSCOPE_RETURN_IF_ERROR(PassOverIntervals(file, SubscribersOf(series), length, on_interval));
   for (size_t i = 0; i < totals.series.size(); ++i) {
     XENOSCOPE_RETURN_IF_ERROR(CheckTotals(file, totals.series[i], sums[i]));
   }

@@ -1,6 +1,6 @@
-// Passes over a trace for series. The first pass finds the lines and their totals, the second one
-// hands out a row at the end of each interval, so that neither keeps more than one interval in
-// memory.
+// Passes over a trace for series. The first pass finds the lines and their totals, on several
+// threads, the second one hands out a row at the end of each interval, so that neither keeps more
+// than one interval in memory.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,8 @@ struct SeriesLine {
 
 struct TotalledSeries {
   const SeriesInfo* info = nullptr;
-  std::vector<SeriesLine> lines;                  // lines, largest total first; "(other)" is last
+  // Lines, the largest total first, of equal ones the smaller key; "(other)" is last.
+  std::vector<SeriesLine> lines;
   absl::flat_hash_map<uint64_t, size_t> line_of;  // index in `lines`, by key
 };
 
@@ -38,11 +39,13 @@ struct SeriesTotals {
 };
 
 // Finds the lines of each series. The `max_lines` largest are kept apart (0: all, up to
-// IntervalSums::kMaxLines); "(other)" sums up the rest.
+// IntervalSums::kMaxLines); "(other)" sums up the rest. The result is the same for each number of
+// threads, which are used where all series are local. Errors: those of AnalyseTrace.
 absl::StatusOr<SeriesTotals> ComputeSeriesTotals(const trace::TraceFile& file,
                                                  const TraceHints& hints,
                                                  const std::vector<const SeriesInfo*>& series,
-                                                 const DomainFilter& filter, size_t max_lines);
+                                                 const DomainFilter& filter, size_t max_lines,
+                                                 unsigned threads);
 
 struct IntervalRow {
   TscRange range;

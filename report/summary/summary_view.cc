@@ -110,7 +110,7 @@ ordered_json JsonTrace(const AnalysisResult& result) {
       {"exits_without_vcpu", trace.faults.exits_without_vcpu},
   };
   ordered_json& skews = out["clock_skews"] = ordered_json::array();
-  for (const correlate::ClockSkew& skew : trace.skews) skews.push_back(JsonSkew(skew));
+  for (const correlate::ClockSkew& skew : result.metadata.skews) skews.push_back(JsonSkew(skew));
   ordered_json& clocks = out["guest_clocks"] = ordered_json::array();
   for (const correlate::DomainClock& clock : trace.guest_clocks) {
     clocks.push_back(JsonGuestClock(clock));
@@ -458,10 +458,10 @@ std::string ContradictionText(const analysis::TraceTotals& trace,
       "contradictory: {} runstate change{} from a state that the vCPU was not in, the first at "
       "byte {}; {}\n",
       count, Plural(count), trace.faults.first_mismatch_offset,
-      trace.skews.empty()
+      metadata.skews.empty()
           ? "records are missing"
           : "the clocks of pCPUs differ, so runstates and waits across pCPUs are wrong");
-  for (const correlate::ClockSkew& skew : trace.skews) text += SkewText(skew, metadata.clock);
+  for (const correlate::ClockSkew& skew : metadata.skews) text += SkewText(skew, metadata.clock);
   return text;
 }
 

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "analysis/analyse_trace.h"
+#include "analysis/record_pipeline.h"
 #include "analysis/scatter/scatter_registry.h"
 #include "analysis/series/series_pass.h"
 #include "analysis/series/series_registry.h"
@@ -177,7 +178,7 @@ std::string TrySeries(const trace::TraceFile& file) {
   std::vector<const analysis::SeriesInfo*> infos;
   infos.reserve(analysis::kAllSeries.size());
   for (const auto& info : analysis::kAllSeries) infos.push_back(&info);
-  const auto totals = analysis::ComputeSeriesTotals(file, {}, infos, {}, 0);
+  const auto totals = analysis::ComputeSeriesTotals(file, {}, infos, {}, 0, 1);
   if (!totals.ok()) return Complaint(totals.status(), "series");
   const Cycles length = totals->metadata.range.Length() / 20 + 1;
   return Complaint(analysis::ForEachSeriesRow(file, *totals, {}, length,
@@ -189,13 +190,14 @@ std::string TryScatters(const trace::TraceFile& file) {
   class Sink : public analysis::PointSink {
     void OnPoint(uint64_t /*line*/, Tsc /*x*/, uint64_t /*y*/) override {}
   } sink;
-  std::vector<std::unique_ptr<analysis::Subscriber>> scatters;
+  std::vector<std::unique_ptr<analysis::Scatter>> scatters;
   for (const auto& info : analysis::kAllScatters) {
     auto scatter = info.make({{}, info.needs_parameter ? std::optional(0xf0U) : std::nullopt});
     scatter->SetSink(sink);
     scatters.push_back(std::move(scatter));
   }
-  return Complaint(analysis::PassOverTrace(file, {}, scatters).status(), "scatters");
+  return Complaint(analysis::PassOverTrace(file, {}, analysis::SubscribersOf(scatters)).status(),
+                   "scatters");
 }
 
 std::string TryEverything(const Copy& copy) {

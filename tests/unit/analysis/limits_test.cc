@@ -22,7 +22,7 @@ std::string RefusalOf(const trace::TraceBuilder& bytes) {
   EXPECT_TRUE(file.ok());
   const auto result = AnalyseTrace(*file, {}, AllAnalyses, 1);
   EXPECT_TRUE(absl::IsInvalidArgument(result.status())) << result.status();
-  const auto survey = ComputeSeriesTotals(*file, {}, {FindSeries("runstates")}, {}, 0);
+  const auto survey = ComputeSeriesTotals(*file, {}, {FindSeries("runstates")}, {}, 0, 1);
   EXPECT_EQ(survey.status(), result.status());
   return std::string(result.status().message());
 }
@@ -60,7 +60,7 @@ TEST(Limits, RefuseMoreIntervalsThanCanBeWalked) {
   trace.Window(0, {Rec(kRunnableToRunning, 100, {Vcpu(1, 0)}),
                    Rec(kRunningToBlocked, uint64_t{1} << 40, {Vcpu(1, 0)})});
   const auto file = trace::TraceFile::FromBytes(trace.bytes(), "test");
-  const auto survey = ComputeSeriesTotals(*file, {}, {FindSeries("runstates")}, {}, 0);
+  const auto survey = ComputeSeriesTotals(*file, {}, {FindSeries("runstates")}, {}, 0, 1);
   ASSERT_TRUE(survey.ok()) << survey.status();
   const auto status =
       ForEachSeriesRow(*file, *survey, {}, 1, [](const IntervalRow&) { return absl::OkStatus(); });

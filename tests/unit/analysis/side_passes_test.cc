@@ -111,7 +111,7 @@ TEST_F(SidePassesTest, AreMadeWhateverTheNumberOfPartitions) {
        {std::vector<PartitionBegin>{}, std::vector<PartitionBegin>{{middle, Tsc{kBegin}}}}) {
     const auto result = AnalyseDivision(file_, hints, AllAnalyses, PartitionAtEach(begins));
     ASSERT_TRUE(result.ok()) << result.status();
-    EXPECT_EQ(Lines(result->trace.skews), skews_);
+    EXPECT_EQ(Lines(result->metadata.skews), skews_);
     EXPECT_EQ(Lines(result->trace.guest_clocks), guest_clocks_);
   }
 }
@@ -129,7 +129,7 @@ TEST(SidePasses, CompareClocksAsIfAllRecordsContradicted) {
     correlate::TimeSpans all;
     for (const Tsc at : {whole.begin, whole.end}) all.Add(at);  // near each other
     const auto skews = Lines(correlate::CompareClocks(*file, whole, all));
-    EXPECT_EQ(Lines(result->trace.skews), skews);
+    EXPECT_EQ(Lines(result->metadata.skews), skews);
     proven += skews.size();
   }
   EXPECT_GT(proven, 0U);

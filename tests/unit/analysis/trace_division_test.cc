@@ -1,15 +1,21 @@
 // Traces divided over threads by time: a partition need not have seen all that comes before it.
 #include "analysis/trace_division.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "analysis/analyse_trace.h"
+#include "analysis/series/series.h"
+#include "analysis/series/series_registry.h"
 #include "analysis/summary/address_space.h"
 #include "analysis/summary/registry.h"
 #include "tests/unit/analysis/random_trace.h"
@@ -20,6 +26,7 @@ namespace xenoscope::analysis {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::SizeIs;
 using trace::kIdle;
 using trace::Rec;
 using trace::TraceBuilder;
@@ -235,6 +242,47 @@ TEST(Partitions, DoNotChangeTheResult) {
     }
   }
   EXPECT_GT(valid, 0U);
+}
+
+// Returns "NAME KEY TOTAL" for each line of all local series, sorted.
+std::vector<std::string> SeriesLines(const trace::TraceFile& file, const TraceDivision& division) {
+  std::vector<const SeriesInfo*> infos;
+  for (const SeriesInfo& info : kAllSeries) {
+    if (info.local) infos.push_back(&info);
+  }
+  const auto make = [&infos] {
+    std::vector<std::unique_ptr<Analysis>> analyses;
+    analyses.reserve(infos.size());
+    for (const SeriesInfo* info : infos) analyses.push_back(info->make({}));
+    return analyses;
+  };
+  const auto result = AnalyseDivision(file, {}, make, division);
+  EXPECT_TRUE(result.ok()) << result.status();
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < infos.size(); ++i) {
+    for (const auto& line : static_cast<const Series&>(*(*result->analyses)[i]).sums().lines()) {
+      lines.push_back(fmt::format("{} {} {}", infos[i]->name, line.key, line.total));
+    }
+  }
+  std::ranges::sort(lines);
+  return lines;
+}
+
+TEST(Partitions, DoNotChangeTheTotalsOfSeries) {
+  for (uint32_t seed = 1; seed <= 8; ++seed) {
+    SCOPED_TRACE(seed);
+    const RandomTrace random(seed, 8);
+    const auto file = trace::TraceFile::FromBytes(random.trace().bytes(), "test");
+    ASSERT_TRUE(file.ok()) << file.status();
+    const auto whole = AnalyseDivision(*file, {}, AllAnalyses, {});
+    ASSERT_TRUE(whole.ok()) << whole.status();
+    const std::vector<std::string> lines = SeriesLines(*file, {});
+    EXPECT_THAT(lines, SizeIs(::testing::Gt(20)));
+    for (const uint64_t steps : {2, 7, 40}) {
+      const TraceDivision division = PartitionAtEach(EqualSteps(whole->metadata.range, steps, 0.5));
+      EXPECT_EQ(SeriesLines(*file, division), lines) << steps;
+    }
+  }
 }
 
 }  // namespace
