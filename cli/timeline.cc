@@ -253,39 +253,43 @@ absl::Status ShowSeries(const TimelineOptions& options,
   size_t most = options.top;
   if (most == 0 && options.format == "text") most = kTextLines;
   if (draw) most = most == 0 ? report::kPlotLines : std::min(most, report::kPlotLines);
-  XENOSCOPE_ASSIGN_OR_RETURN(const analysis::SeriesTotals totals,
-                             analysis::ComputeSeriesTotals(source.input.trace, source.hints, infos,
-                                                           source.filter, most, source.threads));
-  const analysis::TraceMetadata& metadata = totals.metadata;
-  WarnOfClockSkew(metadata);
   const bool terminal = options.plot == "-";
   const size_t bins = terminal ? report::TerminalBins(Terminal()) : kSvgBins;
-  if (terminal && !interval_seconds) {  // one a column
+  analysis::SeriesRequest request{.series = infos,
+                                  .length = {},
+                                  .filter = source.filter,
+                                  .max_lines = most,
+                                  .threads = source.threads};
+  request.length = [&](const analysis::TraceMetadata& metadata) {
+    if (!terminal || interval_seconds) return IntervalLength(interval_seconds, metadata);
     const double seconds = metadata.clock.Seconds(metadata.range.Length() + 1);
-    interval_seconds = seconds / static_cast<double>(bins);
-  }
-  XENOSCOPE_ASSIGN_OR_RETURN(const Cycles length, IntervalLength(interval_seconds, metadata));
+    return IntervalLength(seconds / static_cast<double>(bins), metadata);  // one a column
+  };
+  const trace::TraceFile& trace = source.input.trace;
+  XENOSCOPE_ASSIGN_OR_RETURN(const analysis::SeriesTotals totals,
+                             analysis::ComputeSeriesTotals(trace, source.hints, request));
+  WarnOfClockSkew(totals.metadata);
   if (draw) {
-    const double seconds = metadata.clock.Seconds(length);
+    const double seconds = totals.metadata.clock.Seconds(totals.length);
     const std::string subtitle =
         fmt::format("{}, in intervals of {}", InputName(options.trace.path),
                     report::Label(report::AxisKind::kSeconds, seconds, seconds));
-    report::SeriesPlotBuilder builder(totals, 0, length, bins, subtitle);
-    XENOSCOPE_RETURN_IF_ERROR(analysis::ForEachSeriesRow(
-        source.input.trace, totals, source.filter, length, [&](const analysis::IntervalRow& row) {
-          builder.Row(row);
-          return absl::OkStatus();
-        }));
+    report::SeriesPlotBuilder builder(totals, 0, bins, subtitle);
+    const auto draw_row = [&builder](const analysis::IntervalRow& row) {
+      builder.Row(row);
+      return absl::OkStatus();
+    };
+    XENOSCOPE_RETURN_IF_ERROR(analysis::ForEachSeriesRow(trace, totals, draw_row));
     return Draw(options.plot, builder.plot());
   }
-  const auto rows = report::MakeSeriesRows(options.format, totals, length);
+  const auto rows = report::MakeSeriesRows(options.format, totals);
   BufferedStdout out;
+  const auto write_row = [&](const analysis::IntervalRow& row) {
+    rows->Row(row, out.text());
+    return out.FlushIfFull();
+  };
   rows->Begin(out.text());
-  XENOSCOPE_RETURN_IF_ERROR(analysis::ForEachSeriesRow(
-      source.input.trace, totals, source.filter, length, [&](const analysis::IntervalRow& row) {
-        rows->Row(row, out.text());
-        return out.FlushIfFull();
-      }));
+  XENOSCOPE_RETURN_IF_ERROR(analysis::ForEachSeriesRow(trace, totals, write_row));
   rows->End(out.text());
   return out.Flush();
 }

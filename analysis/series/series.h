@@ -32,7 +32,7 @@ class Series : public Analysis {
  public:
   explicit Series(DomainFilter filter) : filter_(std::move(filter)) {}
 
-  void StartCounting(const correlate::Timeline& /*timeline*/) override { sums_ = {}; }
+  void StartCounting(const correlate::Timeline& /*timeline*/) override { sums_.Clear(); }
   void MergeFrom(Analysis& earlier) override {
     sums_.Follow(static_cast<const Series&>(earlier).sums_);
   }

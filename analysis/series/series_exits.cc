@@ -35,7 +35,8 @@ class ExitCounts : public ExitSeries {
  public:
   using ExitSeries::ExitSeries;
   void OnExit(const ExitArc& arc) override {
-    if (arc.finished && Wants(arc.vcpu.domain)) sums().Count(KeyOfExit(arc.reason, arc.nested), 1);
+    if (!arc.finished || !Wants(arc.vcpu.domain)) return;
+    sums().Count(KeyOfExit(arc.reason, arc.nested), arc.range.end, 1);
   }
 };
 

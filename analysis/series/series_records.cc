@@ -29,7 +29,7 @@ class Hypercalls : public Series {
     const bool packed = attributed.record.event == Event::kPvHypercallV2 ||
                         attributed.record.event == Event::kPvHypercallSubcall;
     sums().Count(packed ? trace::HypercallOp(payload.Word(0)) : payload.Word(payload.count() - 1),
-                 1);
+                 attributed.record.tsc, 1);
   }
   std::string LineName(uint64_t key, const TraceMetadata& /*metadata*/) const override {
     const std::string_view name = trace::HypercallName(static_cast<uint32_t>(key));
@@ -46,7 +46,8 @@ class GuestInterrupts : public Series {
   }
   void OnRecord(const AttributedRecord& attributed) override {
     if (attributed.vcpu == nullptr || !Wants(attributed.vcpu->ref.domain)) return;
-    sums().Count(KeyOf(attributed.vcpu->ref.domain, attributed.record.payload.Word(0)), 1);
+    const trace::Record& record = attributed.record;
+    sums().Count(KeyOf(attributed.vcpu->ref.domain, record.payload.Word(0)), record.tsc, 1);
   }
   std::string LineName(uint64_t key, const TraceMetadata& /*metadata*/) const override {
     return fmt::format("{} 0x{:02x}", ToString(DomainOfKey(key)), WhatOfKey(key));
@@ -63,8 +64,9 @@ class GrantMaps : public Series {
     subscriptions.Record(Event::kMemPageGrantTransfer);
   }
   void OnRecord(const AttributedRecord& attributed) override {
-    const DomainId domain{static_cast<uint16_t>(attributed.record.payload.Word(0))};
-    if (Wants(domain)) sums().Count(KeyOf(domain, attributed.record.id & 0xf), 1);
+    const trace::Record& record = attributed.record;
+    const DomainId domain{static_cast<uint16_t>(record.payload.Word(0))};
+    if (Wants(domain)) sums().Count(KeyOf(domain, record.id & 0xf), record.tsc, 1);
   }
   std::string LineName(uint64_t key, const TraceMetadata& /*metadata*/) const override {
     const char* const what = WhatOfKey(key) == 1   ? "map"
@@ -81,7 +83,7 @@ class LostRecords : public Series {
   void Subscribe(Subscriptions& subscriptions) const override { subscriptions.Losses(); }
   void OnLoss(const trace::Item& item) override {
     if (item.kind != trace::ItemKind::kLost) return;
-    sums().Count(item.record.pcpu.value, item.record.payload.Word(0));
+    sums().Count(item.record.pcpu.value, item.record.tsc, item.record.payload.Word(0));
   }
   std::string LineName(uint64_t key, const TraceMetadata& /*metadata*/) const override {
     return fmt::format("p{}", key);

@@ -19,11 +19,11 @@ constexpr size_t kTicks = 9;
 }  // namespace
 
 SeriesPlotBuilder::SeriesPlotBuilder(const analysis::SeriesTotals& totals, size_t series,
-                                     Cycles interval, size_t max_bins, std::string subtitle)
+                                     size_t max_bins, std::string subtitle)
     : totals_(totals), series_(series) {
   const analysis::TraceMetadata& metadata = totals.metadata;
   const analysis::TotalledSeries& surveyed = totals.series[series];
-  const uint64_t intervals = metadata.range.Length() / interval + 1;
+  const uint64_t intervals = metadata.range.Length() / totals.length + 1;
   together_ = (intervals + max_bins - 1) / max_bins;
   const bool time = surveyed.info->quantity == Quantity::kTime;
   plot_.title = surveyed.info->title;
@@ -31,7 +31,7 @@ SeriesPlotBuilder::SeriesPlotBuilder(const analysis::SeriesTotals& totals, size_
   plot_.y_title = time ? "share of time" : "per second";
   plot_.y_kind = time ? AxisKind::kShare : AxisKind::kNumber;
   plot_.seconds = metadata.clock.Seconds(metadata.range.Length());
-  plot_.bin_seconds = metadata.clock.Seconds(interval * together_);
+  plot_.bin_seconds = metadata.clock.Seconds(totals.length * together_);
   plot_.stacked = surveyed.info->parts;
   const auto cycles = static_cast<double>(std::max<Cycles>(metadata.range.Length(), 1));
   for (const analysis::SeriesLine& line : surveyed.lines) {

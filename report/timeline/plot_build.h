@@ -18,8 +18,8 @@ namespace xenoscope::report {
 // When there are more intervals than `max_bins`, several intervals make a bin.
 class SeriesPlotBuilder {
  public:
-  SeriesPlotBuilder(const analysis::SeriesTotals& totals, size_t series, Cycles interval,
-                    size_t max_bins, std::string subtitle);
+  SeriesPlotBuilder(const analysis::SeriesTotals& totals, size_t series, size_t max_bins,
+                    std::string subtitle);
   void Row(const analysis::IntervalRow& row);
   const SeriesPlot& plot() const { return plot_; }
 

@@ -29,14 +29,13 @@ std::string ColumnName(const SeriesTotals& totals, const TotalledSeries& series,
 
 class WithTotals : public SeriesRows {
  public:
-  WithTotals(const SeriesTotals& totals, Cycles interval) : totals_(totals), interval_(interval) {}
+  explicit WithTotals(const SeriesTotals& totals) : totals_(totals) {}
 
  protected:
   double Seconds(Tsc at) const { return clock().Seconds(at - totals_.metadata.range.begin); }
   const Clock& clock() const { return totals_.metadata.clock; }
 
   const SeriesTotals& totals_;
-  Cycles interval_;
 };
 
 class Csv : public WithTotals {
@@ -87,7 +86,7 @@ class Json : public WithTotals {
     fmt::format_to(
         std::back_inserter(out),
         "{{\n\"trace\": {},\n\"interval_cycles\": {},\n\"series\": {},\n\"intervals\": [",
-        JsonText(trace), interval_, JsonText(series));
+        JsonText(trace), totals_.length, JsonText(series));
   }
   // Writes the half-open range [begin_tsc, end_tsc), then the values of each series in the order of
   // its lines.
@@ -118,7 +117,7 @@ class Text : public WithTotals {
     }
     for (const TotalledSeries& series : totals_.series) {
       fmt::format_to(std::back_inserter(out), "{}, {} intervals of {}{}\n", series.info->title,
-                     intervals(), CellText(clock().Seconds(interval_), ColumnUnit::kSeconds),
+                     intervals(), CellText(clock().Seconds(totals_.length), ColumnUnit::kSeconds),
                      series.info->quantity == Quantity::kTime ? "; 100% is one pCPU or vCPU" : "");
     }
     fmt::format_to(std::back_inserter(out), "{:>12}", "from");
@@ -165,18 +164,17 @@ class Text : public WithTotals {
 
  private:
   static constexpr size_t kNarrowest = 8;  // the width of "100.00%"
-  uint64_t intervals() const { return totals_.metadata.range.Length() / interval_ + 1; }
+  uint64_t intervals() const { return totals_.metadata.range.Length() / totals_.length + 1; }
 
   std::vector<size_t> widths_;
 };
 
 }  // namespace
 
-std::unique_ptr<SeriesRows> MakeSeriesRows(std::string_view format, const SeriesTotals& totals,
-                                           Cycles interval) {
-  if (format == "csv") return std::make_unique<Csv>(totals, interval);
-  if (format == "json") return std::make_unique<Json>(totals, interval);
-  return std::make_unique<Text>(totals, interval);
+std::unique_ptr<SeriesRows> MakeSeriesRows(std::string_view format, const SeriesTotals& totals) {
+  if (format == "csv") return std::make_unique<Csv>(totals);
+  if (format == "json") return std::make_unique<Json>(totals);
+  return std::make_unique<Text>(totals);
 }
 
 }  // namespace xenoscope::report

@@ -22,6 +22,6 @@ class SeriesRows {
 // Makes a writer. `format` is "text" (times as shares of the interval), "csv" (a column for each
 // line, times in seconds) or "json" (times in cycles). `totals` must outlive the writer.
 std::unique_ptr<SeriesRows> MakeSeriesRows(std::string_view format,
-                                           const analysis::SeriesTotals& totals, Cycles interval);
+                                           const analysis::SeriesTotals& totals);
 
 }  // namespace xenoscope::report

@@ -178,12 +178,16 @@ std::string TrySeries(const trace::TraceFile& file) {
   std::vector<const analysis::SeriesInfo*> infos;
   infos.reserve(analysis::kAllSeries.size());
   for (const auto& info : analysis::kAllSeries) infos.push_back(&info);
-  const auto totals = analysis::ComputeSeriesTotals(file, {}, infos, {}, 0, 1);
+  const auto length = [](const analysis::TraceMetadata& metadata) {
+    return metadata.range.Length() / 20 + 1;
+  };
+  auto totals = analysis::ComputeSeriesTotals(file, {}, {.series = infos, .length = length});
   if (!totals.ok()) return Complaint(totals.status(), "series");
-  const Cycles length = totals->metadata.range.Length() / 20 + 1;
-  return Complaint(analysis::ForEachSeriesRow(file, *totals, {}, length,
-                                              [](const auto&) { return absl::OkStatus(); }),
-                   "series");
+  const auto ignore = [](const analysis::IntervalRow&) { return absl::OkStatus(); };
+  const absl::Status kept = analysis::ForEachSeriesRow(file, *totals, ignore);
+  totals->are_kept = false;
+  const absl::Status second = analysis::ForEachSeriesRow(file, *totals, ignore);
+  return Complaint(kept, "series") + Complaint(second, "series of a second pass");
 }
 
 std::string TryScatters(const trace::TraceFile& file) {

@@ -17,12 +17,16 @@ namespace {
 
 using trace::Rec;
 
+// Intervals of a cycle.
+const SeriesRequest kRunstates{.series = {FindSeries("runstates")},
+                               .length = [](const TraceMetadata&) { return 1; }};
+
 std::string RefusalOf(const trace::TraceBuilder& bytes) {
   const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
   EXPECT_TRUE(file.ok());
   const auto result = AnalyseTrace(*file, {}, AllAnalyses, 1);
   EXPECT_TRUE(absl::IsInvalidArgument(result.status())) << result.status();
-  const auto survey = ComputeSeriesTotals(*file, {}, {FindSeries("runstates")}, {}, 0, 1);
+  const auto survey = ComputeSeriesTotals(*file, {}, kRunstates);
   EXPECT_EQ(survey.status(), result.status());
   return std::string(result.status().message());
 }
@@ -60,10 +64,10 @@ TEST(Limits, RefuseMoreIntervalsThanCanBeWalked) {
   trace.Window(0, {Rec(kRunnableToRunning, 100, {Vcpu(1, 0)}),
                    Rec(kRunningToBlocked, uint64_t{1} << 40, {Vcpu(1, 0)})});
   const auto file = trace::TraceFile::FromBytes(trace.bytes(), "test");
-  const auto survey = ComputeSeriesTotals(*file, {}, {FindSeries("runstates")}, {}, 0, 1);
+  const auto survey = ComputeSeriesTotals(*file, {}, kRunstates);
   ASSERT_TRUE(survey.ok()) << survey.status();
   const auto status =
-      ForEachSeriesRow(*file, *survey, {}, 1, [](const IntervalRow&) { return absl::OkStatus(); });
+      ForEachSeriesRow(*file, *survey, [](const IntervalRow&) { return absl::OkStatus(); });
   EXPECT_EQ(status.message(),
             "test: 1099511627677 intervals of 3 lines and vCPUs are too many; choose a longer "
             "interval");

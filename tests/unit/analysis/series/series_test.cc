@@ -48,14 +48,31 @@ TEST(SeriesTest, LinesBeyondTheLimitAreSummedUp) {
   trace.Window(0, records);
   const auto file = trace::TraceFile::FromBytes(trace.bytes(), "test");
   ASSERT_TRUE(file.ok());
-  const auto totals = ComputeSeriesTotals(*file, {}, {FindSeries("runstates")}, {}, 0, 1);
+  const auto totals = ComputeSeriesTotals(
+      *file, {}, {.series = {FindSeries("runstates")}, .length = [](const auto&) { return 1000; }});
   ASSERT_TRUE(totals.ok());
-  const absl::Status status = ForEachSeriesRow(*file, *totals, {}, 1000,
-                                               [](const IntervalRow&) { return absl::OkStatus(); });
+  const absl::Status status =
+      ForEachSeriesRow(*file, *totals, [](const IntervalRow&) { return absl::OkStatus(); });
   EXPECT_TRUE(status.ok()) << status;
 }
 
-// Returns the rows "[begin,end) LINE=VALUE ..." of a series, without lines whose value is 0.
+std::vector<std::string> RowsOf(const trace::TraceFile& file, const SeriesTotals& totals) {
+  std::vector<std::string> rows;
+  const absl::Status status = ForEachSeriesRow(file, totals, [&](const IntervalRow& row) {
+    std::string text = fmt::format("[{},{})", row.range.begin.value, row.range.end.value);
+    for (size_t i = 0; i < row.values[0].size(); ++i) {
+      if (row.values[0][i] == 0) continue;
+      text += fmt::format(" {}={}", totals.series[0].lines[i].name, row.values[0][i]);
+    }
+    rows.push_back(text);
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(status.ok()) << status;
+  return rows;
+}
+
+// Returns the rows "[begin,end) LINE=VALUE ..." of a series, without lines whose value is 0. They
+// are the same whether the first pass has kept them, or a second one makes them.
 std::vector<std::string> Rows(const TraceBuilder& bytes, std::string_view name, Cycles length,
                               const DomainFilter& filter = {}, size_t max_lines = 0) {
   const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
@@ -65,21 +82,65 @@ std::vector<std::string> Rows(const TraceBuilder& bytes, std::string_view name, 
   TraceHints hints;
   hints.dialect.vendor = trace::Vendor::kSvm;
   hints.dialect.vendor_source = trace::DialectSource::kGiven;
-  const auto totals = ComputeSeriesTotals(*file, hints, {info}, filter, max_lines, 1);
+  auto totals = ComputeSeriesTotals(*file, hints,
+                                    {.series = {info},
+                                     .length = [length](const auto&) { return length; },
+                                     .filter = filter,
+                                     .max_lines = max_lines});
   EXPECT_TRUE(totals.ok());
-  std::vector<std::string> rows;
-  const absl::Status status =
-      ForEachSeriesRow(*file, *totals, filter, length, [&](const IntervalRow& row) {
-        std::string text = fmt::format("[{},{})", row.range.begin.value, row.range.end.value);
-        for (size_t i = 0; i < row.values[0].size(); ++i) {
-          if (row.values[0][i] == 0) continue;
-          text += fmt::format(" {}={}", totals->series[0].lines[i].name, row.values[0][i]);
-        }
-        rows.push_back(text);
-        return absl::OkStatus();
-      });
-  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_TRUE(totals->are_kept);
+  std::vector<std::string> rows = RowsOf(*file, *totals);
+  totals->are_kept = false;
+  EXPECT_EQ(RowsOf(*file, *totals), rows) << name << ", in intervals of " << length;
   return rows;
+}
+
+TEST(IntervalSums, KeepsIntervalsWhileTheyAreFew) {
+  IntervalSums sums;
+  sums.KeepIntervals(Tsc{100}, 10);
+  sums.Close(1, {Tsc{95}, Tsc{115}});  // the part before 100 is in no interval
+  sums.Count(1, Tsc{119}, 3);
+  sums.Count(2, Tsc{120}, 1);
+  ASSERT_TRUE(sums.keeps_intervals());
+  EXPECT_THAT(sums.lines()[0].kept, ElementsAre(10, 8));
+  EXPECT_THAT(sums.lines()[1].kept, ElementsAre(0, 0, 1));
+
+  IntervalSums later;
+  later.KeepIntervals(Tsc{100}, 10);
+  later.Close(2, {Tsc{118}, Tsc{135}});
+  later.Follow(sums);
+  ASSERT_TRUE(later.keeps_intervals());
+  EXPECT_THAT(later.lines()[1].kept, ElementsAre(0, 2, 11, 5));
+
+  for (const Tsc at : {Tsc{100} + 10 * IntervalSums::kMaxKept, trace::OrderedStream::kEnd}) {
+    IntervalSums many = later;
+    many.Count(3, at, 1);
+    EXPECT_FALSE(many.keeps_intervals());
+    many = later;
+    many.Close(3, {Tsc{100}, at});
+    EXPECT_FALSE(many.keeps_intervals());
+    many.Follow(later);
+    EXPECT_FALSE(many.keeps_intervals());
+    EXPECT_EQ(many.lines()[0].total, 2 * later.lines()[0].total);
+  }
+}
+
+// The clock of a pCPU goes back in its last window, so that this one does not show the trace's end.
+TEST(SeriesTest, IntervalsAreThoseOfTheWholeTrace) {
+  const TraceBuilder bytes =
+      TraceBuilder()
+          .Window(0, {Rec(kRunnableToRunning, 100, {kD1V0}), Rec(kRunningToBlocked, 1100, {kD1V0})})
+          .Window(0, {Rec(kBlockedToRunnable, 600, {kD1V0})});
+  const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
+  const auto totals = ComputeSeriesTotals(
+      *file, {},
+      {.series = {FindSeries("domain-run-time")},
+       .length = [](const TraceMetadata& metadata) { return metadata.range.Length() / 2; }});
+  ASSERT_TRUE(totals.ok());
+  EXPECT_EQ(totals->length, 500U);
+  EXPECT_FALSE(totals->are_kept);
+  EXPECT_THAT(RowsOf(*file, *totals),
+              ElementsAre("[100,600) d1=500", "[600,1100) d1=500", "[1100,1101)"));
 }
 
 //   cycle  10      35      50    55         62
