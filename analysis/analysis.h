@@ -61,6 +61,7 @@ class Subscriptions {
     events_.push_back({event, scope, take});
   }
   void RunstateIntervals(UpdateScope scope = UpdateScope::kMetrics) { runs_ = scope; }
+  void Segments(UpdateScope scope = UpdateScope::kMetrics) { segments_ = scope; }
   void Exits(UpdateScope scope = UpdateScope::kMetrics) { exits_ = scope; }
   void States(UpdateScope scope = UpdateScope::kMetrics) { states_ = scope; }
   void Entries(UpdateScope scope = UpdateScope::kMetrics) { entries_ = scope; }
@@ -75,6 +76,7 @@ class Subscriptions {
   };
   std::vector<EventSubscription> events_;
   std::optional<UpdateScope> runs_;
+  std::optional<UpdateScope> segments_;
   std::optional<UpdateScope> exits_;
   std::optional<UpdateScope> states_;
   std::optional<UpdateScope> entries_;
@@ -100,8 +102,10 @@ class Subscriber {
   [[nodiscard]] virtual RecordCallback* DirectCallback() const {
     return [](Subscriber& self, const AttributedRecord& attributed) { self.OnRecord(attributed); };
   }
-  // Take intervals when the timeline completes them.
+  // Take intervals when the timeline completes them. Where a trace is divided over threads,
+  // segments of idle vCPUs may begin too late.
   virtual void OnRunstateInterval(const correlate::RunstateInterval& /*interval*/) {}
+  virtual void OnSegment(const correlate::Segment& /*segment*/) {}
   virtual void OnExit(const correlate::ExitArc& /*arc*/) {}
   // Takes the change of a vCPU from the state `before` to its present one.
   virtual void OnState(const correlate::VcpuTrack& /*vcpu*/, correlate::TimelineState /*before*/) {}

@@ -26,6 +26,7 @@ void Dispatcher::Make(const std::vector<Subscriber*>& subscribers, UpdateScope w
           {subscriber, take != nullptr ? take : subscriber->DirectCallback()});
     }
     if (wants(wanted.runs_)) routes.runs.push_back(subscriber);
+    if (wants(wanted.segments_)) routes.segments.push_back(subscriber);
     if (wants(wanted.exits_)) routes.exits.push_back(subscriber);
     if (wants(wanted.states_)) routes.states.push_back(subscriber);
     if (wants(wanted.entries_)) routes.entries.push_back(subscriber);

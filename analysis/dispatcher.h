@@ -53,12 +53,14 @@ class Dispatcher final : public correlate::TimelineObserver {
     for (Subscriber* subscriber : routes_->losses) subscriber->OnLoss(item);
   }
 
-  // The summary's analyses use records and whole intervals only.
-  [[nodiscard]] bool WantsSegments() const override { return false; }
+  [[nodiscard]] bool WantsSegments() const override { return !routes_->segments.empty(); }
   [[nodiscard]] bool WantsMarks() const override { return false; }
   [[nodiscard]] bool WantsExits() const override { return !routes_->exits.empty(); }
   void OnRunstateInterval(const correlate::RunstateInterval& interval) override {
     for (Subscriber* subscriber : routes_->runs) subscriber->OnRunstateInterval(interval);
+  }
+  void OnSegment(const correlate::Segment& segment) override {
+    for (Subscriber* subscriber : routes_->segments) subscriber->OnSegment(segment);
   }
   void OnExit(const correlate::ExitArc& arc) override {
     for (Subscriber* subscriber : routes_->exits) subscriber->OnExit(arc);
@@ -75,6 +77,7 @@ class Dispatcher final : public correlate::TimelineObserver {
     std::vector<EventRoute::Call> calls;  // second and further callbacks of all routes
     std::array<EventRoute, trace::kEventCount> by_event;
     std::vector<Subscriber*> runs;
+    std::vector<Subscriber*> segments;
     std::vector<Subscriber*> exits;
     std::vector<Subscriber*> states;
     std::vector<Subscriber*> entries;

@@ -2,6 +2,8 @@
 // records.
 #pragma once
 
+#include <optional>
+
 #include "analysis/analyse_trace.h"
 #include "analysis/analysis.h"
 #include "trace/trace_file.h"
@@ -10,5 +12,11 @@ namespace xenoscope::analysis {
 
 // Returns all but the range and the volume, which take a whole pass. Takes some milliseconds.
 TraceMetadata ProbeTraceMetadata(const trace::TraceFile& file, const TraceHints& hints);
+
+// Returns the same with the range that the trace has if it ends where the last windows of its pCPUs
+// say, as nearly each one does. Nothing if there are no records, or the last windows are so large
+// that it would take long.
+std::optional<TraceMetadata> LikelyTraceMetadata(const trace::TraceFile& file,
+                                                 const TraceHints& hints);
 
 }  // namespace xenoscope::analysis

@@ -21,6 +21,7 @@
 #include "analysis/scatter/scatter_registry.h"
 #include "analysis/series/series_pass.h"
 #include "analysis/series/series_registry.h"
+#include "analysis/trace_metadata.h"
 #include "analysis/trace_pass.h"
 #include "base/error.h"
 #include "base/spelling.h"
@@ -363,11 +364,10 @@ absl::Status ShowScatter(const TimelineOptions& options, const analysis::Scatter
   return out.Flush();
 }
 
-absl::Status ShowVcpus(const TimelineOptions& options) {
-  XENOSCOPE_ASSIGN_OR_RETURN(const Source source, Open(options));
-  XENOSCOPE_RETURN_IF_ERROR(CheckFigures(source.input, std::array{trace::Figure::kRunstates}));
-  XENOSCOPE_ASSIGN_OR_RETURN(const analysis::TraceMetadata metadata, source.Metadata());
-  WarnOfClockSkew(metadata);
+// Returns what the chart of vCPUs shows of a trace with this clock and range.
+absl::StatusOr<report::VcpuChartOptions> ChartOptionsOf(const TimelineOptions& options,
+                                                        const Source& source,
+                                                        const analysis::TraceMetadata& metadata) {
   const TscRange all{metadata.range.begin, metadata.range.end + 1};
   XENOSCOPE_ASSIGN_OR_RETURN(
       const TscRange wanted,
@@ -379,20 +379,54 @@ absl::Status ShowVcpus(const TimelineOptions& options) {
                         metadata.clock.Seconds(all.Length()));
   }
   const bool svg = !options.plot.empty() && options.plot != "-";
-  const report::TerminalStyle terminal = Terminal();
-  chosen.columns = svg ? report::kSvgChartColumns : report::ChartColumns(terminal);
+  chosen.columns = svg ? report::kSvgChartColumns : report::ChartColumns(Terminal());
   chosen.only = source.filter.only;
   chosen.max_vcpus = options.top != 0 ? options.top : kVcpus;
   chosen.domain_name = [&source](DomainId domain) { return source.input.DomainName(domain); };
-  report::VcpuChart chart = report::ChartVcpus(source.input.trace, chosen);
-  chart.from = metadata.clock.Seconds(chosen.shown.begin - all.begin);
-  chart.to = metadata.clock.Seconds(chosen.shown.end - all.begin);
+  return chosen;
+}
+
+absl::Status DrawVcpus(const TimelineOptions& options, const analysis::TraceMetadata& metadata,
+                       const report::VcpuChartOptions& chosen, report::VcpuChart chart) {
+  chart.from = metadata.clock.Seconds(chosen.shown.begin - metadata.range.begin);
+  chart.to = metadata.clock.Seconds(chosen.shown.end - metadata.range.begin);
   const double column = (chart.to - chart.from) / static_cast<double>(chosen.columns);
   chart.title = "vCPUs on pCPUs";
   chart.subtitle = fmt::format("{}, in columns of {}", InputName(options.trace.path),
                                report::Label(report::AxisKind::kSeconds, column, column));
-  if (svg) return WriteFile(options.plot, report::ToSvg(chart));
-  return WriteStdout(report::ToTerminal(chart, terminal));
+  return Draw(options.plot.empty() ? "-" : options.plot, chart);
+}
+
+absl::Status ShowVcpus(const TimelineOptions& options) {
+  XENOSCOPE_ASSIGN_OR_RETURN(const Source source, Open(options));
+  XENOSCOPE_RETURN_IF_ERROR(CheckFigures(source.input, std::array{trace::Figure::kRunstates}));
+  const trace::TraceFile& trace = source.input.trace;
+  std::optional<analysis::TraceMetadata> likely =
+      analysis::LikelyTraceMetadata(trace, source.hints);
+  if (likely && !ChartOptionsOf(options, source, *likely).ok()) likely.reset();
+  analysis::TraceMetadata metadata;
+  if (likely) {
+    metadata = *std::move(likely);
+  } else {
+    XENOSCOPE_ASSIGN_OR_RETURN(metadata, source.Metadata());
+  }
+  for (;;) {
+    XENOSCOPE_ASSIGN_OR_RETURN(const report::VcpuChartOptions chosen,
+                               ChartOptionsOf(options, source, metadata));
+    const auto make = [&chosen] {
+      std::vector<std::unique_ptr<analysis::Analysis>> analyses;
+      analyses.push_back(std::make_unique<report::VcpuChartBuilder>(chosen));
+      return analyses;
+    };
+    XENOSCOPE_ASSIGN_OR_RETURN(analysis::AnalysisResult result,
+                               analysis::AnalyseTrace(trace, source.hints, make, source.threads));
+    if (result.metadata.range == metadata.range) {
+      WarnOfClockSkew(result.metadata);
+      const auto& built = static_cast<const report::VcpuChartBuilder&>(*result.analyses->front());
+      return DrawVcpus(options, metadata, chosen, built.Build());
+    }
+    metadata = std::move(result.metadata);
+  }
 }
 
 // The work that the options ask for. Throws a usage error.

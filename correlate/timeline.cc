@@ -554,7 +554,11 @@ void Timeline::SaveState(StateSnapshot& out, Tsc since) const {
   }
   std::sort(by_index.begin(), by_index.end(),
             [](const VcpuTrack* a, const VcpuTrack* b) { return a->index < b->index; });
-  for (const VcpuTrack* vcpu : by_index) AddState(*vcpu, out);
+  for (const VcpuTrack* vcpu : by_index) {
+    AddState(*vcpu, out);
+    const bool in_segment = vcpu->state == TimelineState::kRunning && !IsIdle(vcpu->ref);
+    if (segments_ && in_segment) out.Add(vcpu->segment, vcpu->segment_since);
+  }
   for (size_t pcpu = 0; pcpu < pcpus_.size(); ++pcpu) {
     const PcpuTrack& track = pcpus_[pcpu];
     const VcpuTrack* current = (*currents_)[pcpu];

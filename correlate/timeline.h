@@ -278,9 +278,9 @@ class Timeline {
   [[nodiscard]] bool HasOpenBefore(Tsc at) const;
   // Lets faults and times count from here on.
   void StartCounting();
-  // Saves the state that matters for later calls of an observer that wants neither segments nor
-  // marks. Leaves out idle vCPUs that have been runnable since before `since`: on a busy pCPU that
-  // may be long ago.
+  // Saves the state that matters for later calls of an observer that wants neither marks nor
+  // segments of idle vCPUs. Leaves out idle vCPUs that have been runnable since before `since`: on
+  // a busy pCPU that may be long ago.
   void SaveState(StateSnapshot& out, Tsc since) const;
   // Merges those idle vCPUs with `later`, which followed the trace from `since` on, and began to
   // count where this timeline is now: informs this timeline's observer until when they were

@@ -13,18 +13,11 @@
 namespace xenoscope::correlate {
 namespace {
 
-using trace::RecordOrder;
-
-// Takes records in the order `kOrder`.
-template <RecordOrder kOrder>
+// Gives records to a timeline.
 struct Taker {
   Timeline& timeline;
   void TakeRecord(const trace::Record& record, const trace::AnyTarget& /*target*/) const {
-    if constexpr (kOrder == RecordOrder::kTime) {
-      timeline.TakeRecord(record);
-    } else {
-      timeline.TakeCrossingOrder(record);
-    }
+    timeline.TakeCrossingOrder(record);
   }
   void TakeNonRecord(const trace::Item& item) const { timeline.TakeNonRecord(item); }
 };
@@ -75,16 +68,13 @@ constexpr Cycles kBetweenLooks = Cycles{1} << 22;
 
 }  // namespace
 
-void PassToTimeline(trace::OrderedStream& stream, Tsc end, Timeline& timeline) {
+void PassToTimeline(trace::OrderedStream& stream, Timeline& timeline) {
   const auto events = HandledEvents(timeline, trace::kAnyTarget);
-  Taker<RecordOrder::kCrossing> taker{timeline};
+  Taker taker{timeline};
   StreamLateRecords late(stream, events, taker);
   timeline.SetLateRecords(&late);
-  if (end > Tsc{0})
-    stream.ForEach<false, RecordOrder::kCrossing>(Tsc{end.value - 1}, events, taker);
+  stream.ForEach<false, trace::RecordOrder::kCrossing>(trace::OrderedStream::kEnd, events, taker);
   timeline.SetLateRecords(nullptr);
-  Taker<RecordOrder::kTime> last{timeline};
-  stream.ForEach<false, RecordOrder::kTime>(stream.next_tsc(), trace::kAllEvents, last);
 }
 
 void ObserveTrace(const trace::TraceFile& trace, std::span<TraceObserver* const> observers,

@@ -26,11 +26,9 @@ template <typename Target>
   return events;
 }
 
-// Gives the timeline all that changes something in it: the items before the time `end` and, if
-// there are more, the next item, so that what is open lasts until `end` or longer. They come in the
-// order trace::RecordOrder::kCrossing: the observer gets all that concerns one vCPU or one pCPU in
-// the order of time.
-void PassToTimeline(trace::OrderedStream& stream, Tsc end, Timeline& timeline);
+// Gives the timeline all that changes something in it, in the order trace::RecordOrder::kCrossing:
+// the observer gets all that concerns one vCPU or one pCPU in the order of time.
+void PassToTimeline(trace::OrderedStream& stream, Timeline& timeline);
 
 // After the end of the time that is wanted, a pass reads at most so many cycles (some seconds): a
 // guest may be halted for longer.

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "analysis/analyse_trace.h"
 #include "analysis/record_pipeline.h"
 #include "analysis/trace_metadata.h"
 #include "base/error.h"
-#include "trace/ordered_stream.h"
-#include "trace/probe.h"
 
 namespace xenoscope::analysis {
 namespace {
@@ -77,23 +76,12 @@ MakeAnalyses MakerOf(const SeriesRequest& request, const Kept& kept) {
   };
 }
 
-// Returns the intervals of the trace if it ends where its last windows say, as nearly each one
-// does. They are not looked for where the last windows are large.
+// Returns the intervals that the trace probably has.
 Kept LikelyIntervals(const trace::TraceFile& file, const TraceHints& hints,
                      const SeriesRequest& request) {
-  constexpr uint64_t kMostBytes = uint64_t{4} << 20;
-  constexpr uint64_t kMostOfTrace = 16;  // a part of it
-  uint64_t bytes = 0;
-  for (const trace::PcpuWindows& pcpu : file.index().pcpus) {
-    bytes += pcpu.windows.back().end - pcpu.windows.back().begin;
-  }
-  const Tsc first = file.Stream().next_tsc();
-  const bool are_large = bytes > std::max(kMostBytes, file.bytes().size() / kMostOfTrace);
-  if (are_large || first == trace::OrderedStream::kEnd) return {};
-  TraceMetadata metadata = ProbeTraceMetadata(file, hints);
-  metadata.range = {first, trace::LastTsc(file)};
-  const absl::StatusOr<Cycles> length = request.length(metadata);
-  return {first, length.value_or(0)};
+  const std::optional<TraceMetadata> metadata = LikelyTraceMetadata(file, hints);
+  if (!metadata) return {};
+  return {metadata->range.begin, request.length(*metadata).value_or(0)};
 }
 
 // Gives rows on, and adds them up.

@@ -128,7 +128,7 @@ absl::StatusOr<Claims> CompareClaims(std::span<const KernelTrace* const> traces,
   correlate::Timeline timeline(times);
   if (xen != nullptr) {
     trace::OrderedStream stream = xen->Stream();
-    correlate::PassToTimeline(stream, trace::OrderedStream::kEnd, timeline);
+    correlate::PassToTimeline(stream, timeline);
   }
   timeline.Finish();
   for (ClaimedTimes& vcpu : claims.vcpus) {

@@ -250,7 +250,7 @@ std::vector<KernelClock> FindKernelClocks(std::span<const KernelTrace* const> tr
     RunningTimes times(all, traces);
     correlate::Timeline timeline(times);
     trace::OrderedStream stream = xen->Stream();
-    correlate::PassToTimeline(stream, trace::OrderedStream::kEnd, timeline);
+    correlate::PassToTimeline(stream, timeline);
     timeline.Finish();
   }
   std::vector<KernelClock> clocks;

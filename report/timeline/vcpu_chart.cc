@@ -1,159 +1,203 @@
 #include "report/timeline/vcpu_chart.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
-#include "correlate/timeline_pass.h"
-#include "trace/ordered_stream.h"
-
 namespace xenoscope::report {
-namespace {
 
 using correlate::RunstateInterval;
 using correlate::Segment;
 using correlate::TimelineState;
 
-class Columns final : public correlate::TimelineObserver {
- public:
-  Columns(TscRange shown, size_t columns)
-      : shown_(shown), column_((shown.Length() + columns - 1) / columns) {}
-
-  bool WantsMarks() const override { return false; }
-
-  void OnRunstateInterval(const RunstateInterval& interval) override {
-    const TscRange part = interval.range.Intersect(shown_);
-    if (IsIdle(interval.vcpu) || part.Empty()) return;
-    const auto [begin, end] = Offsets(part);
-    if (interval.state == TimelineState::kRunning) {
-      Vcpu(interval.vcpu, interval.vcpu_index);
-      std::vector<PcpuBin>& bins = pcpus_[interval.pcpu];
-      bins.resize(count());
-      ForEachBin(begin, end, column_,
-                 [&](uint64_t bin, float cycles) { bins[bin].Add(interval.vcpu_index, cycles); });
-    } else if (const auto activity = WaitActivityOf(interval.state)) {
-      Add(interval.vcpu, interval.vcpu_index, *activity, part);
-    }
-  }
-
-  void OnSegment(const Segment& segment) override {
-    const TscRange part = segment.range.Intersect(shown_);
-    if (IsIdle(segment.vcpu) || part.Empty()) return;
-    Add(segment.vcpu, segment.vcpu_index, ActivityOf(segment.kind), part);
-  }
-
-  size_t count() const { return (shown_.Length() + column_ - 1) / column_; }
-  // Returns the cycles of a column. The last column may be shorter than the others.
-  float LengthOf(size_t column) const {
-    return static_cast<float>(std::min(column_, shown_.Length() - column * column_));
-  }
-
-  struct OfVcpu {
-    VcpuRef ref;
-    std::vector<VcpuBin> bins;  // the bins; empty when the vCPU did not appear
-    double ran = 0;             // time that the vCPU ran, in cycles
-    double waited = 0;
-  };
-  const std::vector<OfVcpu>& vcpus() const { return vcpus_; }  // in the order of VcpuTrack::index
-  const std::map<PcpuId, std::vector<PcpuBin>>& pcpus() const { return pcpus_; }
-
- private:
-  std::pair<uint64_t, uint64_t> Offsets(TscRange range) const {
-    return {range.begin - shown_.begin, range.end - shown_.begin};
-  }
-
-  OfVcpu& Vcpu(VcpuRef ref, uint32_t index) {
-    if (index >= vcpus_.size()) vcpus_.resize(size_t{index} + 1);
-    OfVcpu& vcpu = vcpus_[index];
-    vcpu.ref = ref;
-    vcpu.bins.resize(count());
-    return vcpu;
-  }
-
-  void Add(VcpuRef ref, uint32_t index, VcpuActivity activity, TscRange part) {
-    OfVcpu& vcpu = Vcpu(ref, index);
-    const auto [begin, end] = Offsets(part);
-    ForEachBin(begin, end, column_, [&, which = activity](uint64_t bin, float cycles) {
-      vcpu.bins[bin][which] += cycles;
-    });
-    const auto cycles = static_cast<double>(part.Length());
-    if (activity == VcpuActivity::kRunnable) {
-      vcpu.waited += cycles;
-    } else if (activity != VcpuActivity::kBlocked) {
-      vcpu.ran += cycles;
-    }
-  }
-
-  TscRange shown_;
-  Cycles column_;
-  std::vector<OfVcpu> vcpus_;
-  std::map<PcpuId, std::vector<PcpuBin>> pcpus_;
-};
-
-// Returns the vCPUs that are shown, in the order of their ids.
-std::vector<uint32_t> Choose(const Columns& columns, const VcpuChartOptions& options,
-                             size_t& left_out) {
-  std::vector<uint32_t> chosen;
-  for (uint32_t i = 0; i < columns.vcpus().size(); ++i) {
-    const Columns::OfVcpu& vcpu = columns.vcpus()[i];
-    const bool wanted = options.only.empty() ||
-                        std::ranges::find(options.only, vcpu.ref.domain) != options.only.end();
-    if (!vcpu.bins.empty() && wanted) chosen.push_back(i);
-  }
-  left_out = 0;
-  if (options.max_vcpus != 0 && chosen.size() > options.max_vcpus) {
-    left_out = chosen.size() - options.max_vcpus;
-    std::ranges::stable_sort(chosen, std::ranges::greater(),
-                             [&](uint32_t i) { return columns.vcpus()[i].ran; });
-    chosen.resize(options.max_vcpus);
-  }
-  std::ranges::sort(chosen, {}, [&](uint32_t i) { return columns.vcpus()[i].ref; });
-  return chosen;
+VcpuChartBuilder::VcpuChartBuilder(VcpuChartOptions options) : options_(std::move(options)) {
+  const Cycles length = options_.shown.Length();
+  const uint64_t columns = std::clamp<uint64_t>(length, 1, options_.columns);
+  column_ = (length + columns - 1) / columns;
+  count_ = (length + column_ - 1) / column_;
 }
 
-}  // namespace
+void VcpuChartBuilder::Subscribe(analysis::Subscriptions& subscriptions) const {
+  subscriptions.RunstateIntervals();
+  subscriptions.Segments();
+}
 
-VcpuChart ChartVcpus(const trace::TraceFile& trace, const VcpuChartOptions& options) {
-  const size_t wanted = std::clamp<uint64_t>(options.shown.Length(), 1, options.columns);
-  Columns columns(options.shown, wanted);
-  correlate::Timeline timeline(columns);
-  trace::OrderedStream stream = trace.Stream();
-  correlate::PassToTimeline(stream, options.shown.end, timeline);
-  timeline.Finish();
+void VcpuChartBuilder::StartCounting(const correlate::Timeline& /*timeline*/) {
+  vcpus_.clear();
+  pcpus_.clear();
+}
 
+Cycles VcpuChartBuilder::LengthOf(size_t column) const {
+  return std::min(column_, options_.shown.Length() - column * column_);
+}
+
+VcpuChartBuilder::OfVcpu& VcpuChartBuilder::VcpuAt(VcpuRef ref, uint32_t index) {
+  if (index >= vcpus_.size()) vcpus_.resize(size_t{index} + 1);
+  OfVcpu& vcpu = vcpus_[index];
+  vcpu.ref = ref;
+  if (vcpu.columns.empty()) vcpu.columns.resize(count_);
+  return vcpu;
+}
+
+VcpuChartBuilder::OfPcpu& VcpuChartBuilder::PcpuAt(PcpuId pcpu) {
+  OfPcpu& of = pcpus_[pcpu];
+  of.busy.resize(count_);
+  return of;
+}
+
+template <typename Visit>
+void VcpuChartBuilder::ForEachColumn(TscRange range, Visit visit) const {
+  const Tsc begin = options_.shown.begin;
+  while (!range.Empty()) {
+    const uint64_t column = (range.begin - begin) / column_;
+    const TscRange part{range.begin, std::min(range.end, begin + (column + 1) * column_)};
+    visit(column, part);
+    range.begin = part.end;
+  }
+}
+
+void VcpuChartBuilder::OnRunstateInterval(const RunstateInterval& interval) {
+  const TscRange part = interval.range.Intersect(options_.shown);
+  if (IsIdle(interval.vcpu) || part.Empty()) return;
+  if (interval.state == TimelineState::kRunning) {
+    VcpuAt(interval.vcpu, interval.vcpu_index);
+    OfPcpu& pcpu = PcpuAt(interval.pcpu);
+    ForEachColumn(part, [&](uint64_t column, TscRange of) {
+      pcpu.busy[column] += of.Length();
+      pcpu.runs[RunKey(column, interval.vcpu_index)] += of.Length();
+    });
+  } else if (const auto activity = WaitActivityOf(interval.state)) {
+    Add(interval.vcpu, interval.vcpu_index, *activity, part);
+  }
+}
+
+void VcpuChartBuilder::OnSegment(const Segment& segment) {
+  const TscRange part = segment.range.Intersect(options_.shown);
+  if (IsIdle(segment.vcpu) || part.Empty()) return;
+  Add(segment.vcpu, segment.vcpu_index, ActivityOf(segment.kind), part);
+}
+
+void VcpuChartBuilder::Add(VcpuRef ref, uint32_t index, VcpuActivity activity, TscRange part) {
+  OfVcpu& vcpu = VcpuAt(ref, index);
+  const auto number = static_cast<size_t>(activity);
+  if (vcpu.recent.begin <= part.begin && part.end <= vcpu.recent.end) {
+    vcpu.columns[vcpu.recent_number][number] += part.Length();
+    return;
+  }
+  ForEachColumn(part, [&](uint64_t column, TscRange of) {
+    vcpu.columns[column][number] += of.Length();
+    const Tsc begin = options_.shown.begin + column * column_;
+    vcpu.recent = {begin, begin + column_};
+    vcpu.recent_number = column;
+  });
+}
+
+void VcpuChartBuilder::Merge(const VcpuChartBuilder& earlier) {
+  for (uint32_t index = 0; index < earlier.vcpus_.size(); ++index) {
+    const OfVcpu& from = earlier.vcpus_[index];
+    if (from.columns.empty()) continue;
+    OfVcpu& to = VcpuAt(from.ref, index);
+    for (size_t column = 0; column < count_; ++column) {
+      for (size_t activity = 0; activity < kVcpuActivities; ++activity) {
+        to.columns[column][activity] += from.columns[column][activity];
+      }
+    }
+  }
+  for (const auto& [pcpu, from] : earlier.pcpus_) {
+    OfPcpu& to = PcpuAt(pcpu);
+    for (size_t column = 0; column < count_; ++column) to.busy[column] += from.busy[column];
+    for (const auto& [key, cycles] : from.runs) to.runs[key] += cycles;
+  }
+}
+
+Cycles VcpuChartBuilder::OfVcpu::Sum(std::initializer_list<VcpuActivity> activities) const {
+  Cycles sum = 0;
+  for (const Activities& column : columns) {
+    for (const VcpuActivity each : activities) sum += column.at(static_cast<size_t>(each));
+  }
+  return sum;
+}
+
+Cycles VcpuChartBuilder::OfVcpu::Ran() const {
+  return Sum({VcpuActivity::kGuest, VcpuActivity::kXen, VcpuActivity::kUndivided});
+}
+
+std::vector<uint32_t> VcpuChartBuilder::OfPcpu::MostRun(const std::vector<OfVcpu>& vcpus) const {
+  std::vector<uint32_t> most(busy.size());
+  std::vector<Cycles> ran(busy.size());
+  for (const auto& [key, cycles] : runs) {
+    const uint64_t column = key >> 32U;
+    const auto vcpu = static_cast<uint32_t>(key);
+    const bool is_first = vcpus[vcpu].ref < vcpus[most[column]].ref;
+    if (cycles < ran[column] || (cycles == ran[column] && !is_first)) continue;
+    ran[column] = cycles;
+    most[column] = vcpu;
+  }
+  return most;
+}
+
+std::vector<uint32_t> VcpuChartBuilder::Choose(size_t& left_out) const {
+  std::vector<std::tuple<Cycles, VcpuRef, uint32_t>> chosen;
+  for (uint32_t i = 0; i < vcpus_.size(); ++i) {
+    const OfVcpu& vcpu = vcpus_[i];
+    const bool wanted = options_.only.empty() ||
+                        std::ranges::find(options_.only, vcpu.ref.domain) != options_.only.end();
+    if (!vcpu.columns.empty() && wanted) chosen.emplace_back(~vcpu.Ran(), vcpu.ref, i);
+  }
+  left_out = 0;
+  std::ranges::sort(chosen);  // those that ran longest first
+  if (options_.max_vcpus != 0 && chosen.size() > options_.max_vcpus) {
+    left_out = chosen.size() - options_.max_vcpus;
+    chosen.resize(options_.max_vcpus);
+  }
+  std::vector<uint32_t> indices;
+  indices.reserve(chosen.size());
+  for (const auto& [ran, ref, index] : chosen) indices.push_back(index);
+  std::ranges::sort(indices, {}, [&](uint32_t i) { return vcpus_[i].ref; });
+  return indices;
+}
+
+VcpuChartRow VcpuChartBuilder::RowOf(const OfVcpu& vcpu) const {
+  VcpuChartRow row;
+  row.vcpu = vcpu.ref;
+  row.domain = options_.domain_name ? options_.domain_name(vcpu.ref.domain) : std::string();
+  for (size_t column = 0; column < count_; ++column) {
+    VcpuBin& part = row.parts.emplace_back();
+    for (size_t activity = 0; activity < kVcpuActivities; ++activity) {
+      part.cycles.at(activity) = static_cast<float>(vcpu.columns[column].at(activity)) /
+                                 static_cast<float>(LengthOf(column));
+    }
+  }
+  const auto whole = static_cast<double>(options_.shown.Length());
+  row.ran = static_cast<double>(vcpu.Ran()) / whole;
+  row.waited = static_cast<double>(vcpu.Sum({VcpuActivity::kRunnable})) / whole;
+  return row;
+}
+
+VcpuChart VcpuChartBuilder::Build() const {
   VcpuChart chart;
-  const std::vector<uint32_t> chosen = Choose(columns, options, chart.left_out);
-  std::vector<uint32_t> row_of(columns.vcpus().size(), VcpuChart::kNoVcpu);
-  const auto whole = static_cast<double>(options.shown.Length());
+  const std::vector<uint32_t> chosen = Choose(chart.left_out);
+  std::vector<uint32_t> row_of(vcpus_.size(), VcpuChart::kNoVcpu);
   uint32_t colour = 0;
   for (const uint32_t i : chosen) {
-    const Columns::OfVcpu& vcpu = columns.vcpus()[i];
     row_of[i] = static_cast<uint32_t>(chart.vcpus.size());
-    if (!chart.vcpus.empty() && chart.vcpus.back().vcpu.domain != vcpu.ref.domain) ++colour;
-    VcpuChartRow& row = chart.vcpus.emplace_back();
-    row.vcpu = vcpu.ref;
-    row.domain = options.domain_name ? options.domain_name(vcpu.ref.domain) : std::string();
+    VcpuChartRow row = RowOf(vcpus_[i]);
+    if (!chart.vcpus.empty() && chart.vcpus.back().vcpu.domain != row.vcpu.domain) ++colour;
     row.colour = colour;
-    row.parts = vcpu.bins;
-    for (size_t column = 0; column < row.parts.size(); ++column) {
-      for (float& cycles : row.parts[column].cycles) cycles /= columns.LengthOf(column);
-    }
-    row.ran = vcpu.ran / whole;
-    row.waited = vcpu.waited / whole;
+    chart.vcpus.push_back(std::move(row));
   }
-  for (const auto& [pcpu, bins] : columns.pcpus()) {
+  for (const auto& [pcpu, from] : pcpus_) {
     PcpuChartRow& row = chart.pcpus.emplace_back();
     row.pcpu = pcpu;
-    for (size_t column = 0; column < bins.size(); ++column) {
-      const PcpuBin& bin = bins[column];
-      const uint32_t majority_vcpu =
-          bin.busy > 0 ? row_of.at(bin.majority_vcpu) : VcpuChart::kNoVcpu;
-      row.parts.push_back({bin.busy / columns.LengthOf(column), majority_vcpu});
+    const std::vector<uint32_t> most = from.MostRun(vcpus_);
+    for (size_t column = 0; column < count_; ++column) {
+      const Cycles busy = from.busy[column];
+      row.parts.push_back({static_cast<float>(busy) / static_cast<float>(LengthOf(column)),
+                           busy > 0 ? row_of.at(most[column]) : VcpuChart::kNoVcpu});
     }
-    row.busy = std::accumulate(bins.begin(), bins.end(), 0.0,
-                               [](double sum, const PcpuBin& bin) { return sum + bin.busy; }) /
-               whole;
+    row.busy = static_cast<double>(std::accumulate(from.busy.begin(), from.busy.end(), Cycles{0})) /
+               static_cast<double>(options_.shown.Length());
   }
   return chart;
 }

@@ -3,16 +3,22 @@
 // vcpu_chart_terminal.h in a terminal.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "analysis/analysis.h"
+#include "analysis/document.h"
 #include "base/ids.h"
 #include "base/tsc.h"
+#include "correlate/timeline.h"
 #include "report/timeline/time_bins.h"
-#include "trace/trace_file.h"
 
 namespace xenoscope::report {
 
@@ -62,8 +68,64 @@ struct VcpuChartOptions {
   std::function<std::string(DomainId)> domain_name{};  // the name of a domain; empty when unknown
 };
 
-// Makes a chart without title, subtitle and times. It reads the trace once, up to the end of the
-// time that is shown. Memory: columns times vCPUs. The idle domain has no row.
-VcpuChart ChartVcpus(const trace::TraceFile& trace, const VcpuChartOptions& options);
+// Adds up what a chart shows of a trace. Memory: columns times vCPUs. The idle domain has no row.
+class VcpuChartBuilder final : public analysis::Mergeable<VcpuChartBuilder> {
+ public:
+  explicit VcpuChartBuilder(VcpuChartOptions options);
+
+  void Subscribe(analysis::Subscriptions& subscriptions) const override;
+  void OnRunstateInterval(const correlate::RunstateInterval& interval) override;
+  void OnSegment(const correlate::Segment& segment) override;
+  void StartCounting(const correlate::Timeline& timeline) override;
+  void Merge(const VcpuChartBuilder& earlier);
+  // A chart is no group.
+  [[nodiscard]] std::vector<analysis::GroupInfo> Groups() const override { return {}; }
+
+  // Returns the chart, without title, subtitle and times.
+  [[nodiscard]] VcpuChart Build() const;
+
+ private:
+  // Sums are whole numbers of cycles, so that it does not matter where a trace is divided.
+  using Activities = std::array<Cycles, kVcpuActivities>;  // by VcpuActivity
+  struct OfVcpu {
+    VcpuRef ref;
+    std::vector<Activities> columns;  // empty when the vCPU did not appear
+    // The column to which time was added last, and its number: what comes next is mostly in it.
+    TscRange recent;
+    size_t recent_number = 0;
+
+    [[nodiscard]] Cycles Sum(std::initializer_list<VcpuActivity> activities) const;
+    [[nodiscard]] Cycles Ran() const;
+  };
+  struct OfPcpu {
+    std::vector<Cycles> busy;                    // by column
+    absl::flat_hash_map<uint64_t, Cycles> runs;  // by column and VcpuTrack::index (RunKey)
+
+    // Returns, by column, the vCPU that ran most, of several that did so the first by id.
+    [[nodiscard]] std::vector<uint32_t> MostRun(const std::vector<OfVcpu>& vcpus) const;
+  };
+
+  [[nodiscard]] static uint64_t RunKey(uint64_t column, uint32_t vcpu) {
+    return column << 32U | vcpu;
+  }
+  // Returns the cycles of a column. The last column may be shorter than the others.
+  [[nodiscard]] Cycles LengthOf(size_t column) const;
+  OfVcpu& VcpuAt(VcpuRef ref, uint32_t index);
+  OfPcpu& PcpuAt(PcpuId pcpu);
+  // Adds a part of the time that is shown.
+  void Add(VcpuRef ref, uint32_t index, VcpuActivity activity, TscRange part);
+  // Calls visit(column, part) for the columns that have a part of the range.
+  template <typename Visit>
+  void ForEachColumn(TscRange range, Visit visit) const;
+  // Returns the indices of the vCPUs that are shown, in the order of their ids.
+  [[nodiscard]] std::vector<uint32_t> Choose(size_t& left_out) const;
+  [[nodiscard]] VcpuChartRow RowOf(const OfVcpu& vcpu) const;
+
+  VcpuChartOptions options_;
+  Cycles column_;              // the length of a column
+  size_t count_;               // of columns
+  std::vector<OfVcpu> vcpus_;  // by VcpuTrack::index
+  std::map<PcpuId, OfPcpu> pcpus_;
+};
 
 }  // namespace xenoscope::report

@@ -4,14 +4,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "analysis/analyse_trace.h"
+#include "analysis/analysis.h"
+#include "analysis/trace_division.h"
 #include "report/terminal_text.h"
 #include "report/timeline/vcpu_chart_svg.h"
 #include "report/timeline/vcpu_chart_terminal.h"
+#include "tests/unit/analysis/random_trace.h"
 #include "tests/unit/trace/exit_reasons.h"
 #include "tests/unit/trace/trace_builder.h"
+#include "trace/probe.h"
+#include "trace/trace_file.h"
 
 namespace xenoscope::report {
 namespace {
@@ -41,10 +48,22 @@ TraceBuilder TwoDomains() {
   return trace;
 }
 
+VcpuChart Chart(const trace::TraceFile& file, const VcpuChartOptions& options,
+                const analysis::TraceDivision& division = {}) {
+  const auto make = [&options] {
+    std::vector<std::unique_ptr<analysis::Analysis>> analyses;
+    analyses.push_back(std::make_unique<VcpuChartBuilder>(options));
+    return analyses;
+  };
+  const auto result = analysis::AnalyseDivision(file, {}, make, division);
+  EXPECT_TRUE(result.ok()) << result.status();
+  return static_cast<const VcpuChartBuilder&>(*result->analyses->front()).Build();
+}
+
 VcpuChart Chart(const TraceBuilder& bytes, const VcpuChartOptions& options) {
   const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
   EXPECT_TRUE(file.ok()) << file.status();
-  return ChartVcpus(*file, options);
+  return Chart(*file, options);
 }
 
 TscRange Shown(uint64_t begin, uint64_t end) { return {Tsc{begin}, Tsc{end}}; }
@@ -85,6 +104,20 @@ TEST(VcpuChart, ShowsActivityPerColumn) {
   EXPECT_DOUBLE_EQ(chart.pcpus[0].busy, 50.0 / 60);
 }
 
+//   cycle  100   103   107   110
+//   p0     d1v0  d3v0  d2v0  idle: d3v0 ran most, but less than half of the time
+TEST(VcpuChart, NamesTheVcpuThatRanMost) {
+  TraceBuilder trace;
+  trace.Window(0, {Rec(trace::kRunnableToRunning, 100, {Vcpu(1, 0)}),
+                   Rec(trace::kRunningToBlocked, 103, {Vcpu(1, 0)}),
+                   Rec(trace::kRunnableToRunning, 103, {Vcpu(3, 0)}),
+                   Rec(trace::kRunningToBlocked, 107, {Vcpu(3, 0)}),
+                   Rec(trace::kRunnableToRunning, 107, {Vcpu(2, 0)}),
+                   Rec(trace::kRunningToBlocked, 110, {Vcpu(2, 0)})});
+  const VcpuChart chart = Chart(trace, {.shown = Shown(100, 110), .columns = 1});
+  EXPECT_THAT(Lines(chart.pcpus[0]), ElementsAre("1 2"));  // the third row
+}
+
 TEST(VcpuChart, ShowsAPartOfTheTime) {
   const VcpuChart chart = Chart(TwoDomains(), {.shown = Shown(105, 115), .columns = 2});
   EXPECT_THAT(Lines(chart.pcpus[0]), ElementsAre("1 0", "1 1"));
@@ -112,6 +145,60 @@ TEST(VcpuChart, FiltersVcpus) {
   ASSERT_EQ(chart.vcpus.size(), 1U);
   EXPECT_EQ(ToString(chart.vcpus[0].vcpu), "d1v0") << "it ran longer";
   EXPECT_EQ(chart.left_out, 1U);
+}
+
+// The traces contradict themselves. A thread that begins in the middle warms up by half of what
+// comes before.
+TEST(VcpuChart, IsTheSameWhereverATraceIsDivided) {
+  for (uint32_t seed = 1; seed <= 12; ++seed) {
+    const analysis::RandomTrace random(seed, seed % 3 == 0 ? 8 : 4);
+    const auto file = trace::TraceFile::FromBytes(random.trace().bytes(), "test");
+    ASSERT_TRUE(file.ok()) << file.status();
+    const Tsc begin = file->Stream().next_tsc();
+    const Tsc end = trace::LastTsc(*file) + 1;
+    const VcpuChartOptions options{.shown = {begin, end}, .columns = 50};
+    const VcpuChart whole = Chart(*file, options);
+    for (const uint64_t steps : {2, 7, 40}) {
+      std::vector<analysis::PartitionBegin> begins;
+      for (uint64_t step = 1; step < steps; ++step) {
+        const Cycles before = (end - begin) * step / steps;
+        begins.push_back({begin + before, begin + before / 2});
+      }
+      SCOPED_TRACE(testing::Message() << "seed " << seed << ", " << steps << " steps");
+      const VcpuChart divided = Chart(*file, options, analysis::PartitionAtEach(begins));
+      ASSERT_EQ(divided.vcpus.size(), whole.vcpus.size());
+      for (size_t i = 0; i < whole.vcpus.size(); ++i) {
+        EXPECT_EQ(Lines(divided.vcpus[i]), Lines(whole.vcpus[i]));
+        EXPECT_EQ(divided.vcpus[i].ran, whole.vcpus[i].ran);
+      }
+      ASSERT_EQ(divided.pcpus.size(), whole.pcpus.size());
+      for (size_t i = 0; i < whole.pcpus.size(); ++i) {
+        EXPECT_EQ(Lines(divided.pcpus[i]), Lines(whole.pcpus[i]));
+      }
+    }
+  }
+}
+
+//   cycle  100   110, 120, ... 1090      1095
+//   p0     d1v0  a new timeslice of it   blocked
+// The second thread, which warms up from 400 on, does not see since when it runs.
+TEST(VcpuChart, HasTheWholeOfALongRun) {
+  TraceBuilder bytes;
+  for (uint64_t begin = 100; begin < 1100; begin += 100) {
+    std::vector<std::vector<uint32_t>> records;
+    for (uint64_t at = begin; at < begin + 100; at += 10) {
+      const uint32_t what = at == 100 ? trace::kRunnableToRunning : trace::kContinueRunning;
+      records.push_back(Rec(what, at, {Vcpu(1, 0)}));
+    }
+    if (begin == 1000) records.push_back(Rec(trace::kRunningToBlocked, 1095, {Vcpu(1, 0)}));
+    bytes.Window(0, records);
+  }
+  const auto file = trace::TraceFile::FromBytes(bytes.bytes(), "test");
+  ASSERT_TRUE(file.ok()) << file.status();
+  const VcpuChart chart = Chart(*file, {.shown = Shown(100, 1100), .columns = 1},
+                                analysis::PartitionAtEach({{Tsc{500}, Tsc{400}}}));
+  ASSERT_EQ(chart.vcpus.size(), 1U);
+  EXPECT_DOUBLE_EQ(chart.vcpus[0].ran, 0.995);
 }
 
 TEST(VcpuChart, IsDrawnInATerminal) {
