@@ -55,7 +55,7 @@ class IntervalSums {
     Line& line = At(key);
     line.in_interval += count;
     line.total += count;
-    if (keeps_intervals()) Keep(line, IntervalOf(at), count);
+    if (keeps_intervals()) AddTo(line, IntervalOf(at), count);
   }
   // Adds a range that has ended. The part before this interval was added by Carry to earlier ones.
   void Close(uint64_t key, TscRange range) {
@@ -77,7 +77,7 @@ class IntervalSums {
       Line& sum = both.At(line.key);
       sum.total += line.total;
       for (size_t i = 0; both.keeps_intervals() && i < line.kept.size(); ++i) {
-        both.Keep(sum, i, line.kept[i]);
+        both.AddTo(sum, i, line.kept[i]);
       }
     }
     *this = std::move(both);
@@ -103,11 +103,11 @@ class IntervalSums {
     if (!last_.Contains(at)) {
       last_number_ = (at - begin_) / length_;
       const Tsc begin = begin_ + last_number_ * length_;
-      last_ = {begin, begin + length_};
+      last_ = {begin, begin + std::min(length_, Tsc{UINT64_MAX} - begin)};
     }
     return last_number_;
   }
-  void Keep(Line& line, uint64_t interval, uint64_t amount) {
+  void AddTo(Line& line, uint64_t interval, uint64_t amount) {
     if (interval >= line.kept.size()) {
       const uint64_t more = interval + 1 - line.kept.size();
       if (more > kMaxKept - kept_) return Drop();
@@ -123,7 +123,7 @@ class IntervalSums {
     while (keeps_intervals() && !range.Empty()) {
       const uint64_t interval = IntervalOf(range.begin);
       const Tsc end = std::min(range.end, last_.end);
-      Keep(line, interval, end - range.begin);
+      AddTo(line, interval, end - range.begin);
       range.begin = end;
     }
   }

@@ -122,7 +122,7 @@ absl::Status GiveKeptRows(const SeriesTotals& totals, RowSums& rows) {
   const Tsc end = totals.metadata.range.end + 1;
   IntervalRow row{{totals.metadata.range.begin, {}}, {}};
   for (size_t number = 0; row.range.begin < end; ++number, row.range.begin = row.range.end) {
-    row.range.end = std::min(row.range.begin + totals.length, end);
+    row.range.end = row.range.begin + std::min(totals.length, end - row.range.begin);
     row.values.clear();
     for (const TotalledSeries& series : totals.series) {
       std::vector<uint64_t>& values = row.values.emplace_back();
@@ -191,7 +191,9 @@ absl::StatusOr<SeriesTotals> ComputeSeriesTotals(const trace::TraceFile& file,
     Describe(counted, totals.metadata, request.max_lines, totals.series.back());
     totals.are_kept &= counted.sums().keeps_intervals();
   }
-  totals.are_kept &= likely.length == totals.length && likely.begin == totals.metadata.range.begin;
+  const TscRange& range = totals.metadata.range;
+  totals.are_kept &= likely.length == totals.length && likely.begin == range.begin &&
+                     range.Length() / totals.length < IntervalSums::kMaxKept;
   return totals;
 }
 

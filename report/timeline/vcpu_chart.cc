@@ -51,7 +51,8 @@ void VcpuChartBuilder::ForEachColumn(TscRange range, Visit visit) const {
   const Tsc begin = options_.shown.begin;
   while (!range.Empty()) {
     const uint64_t column = (range.begin - begin) / column_;
-    const TscRange part{range.begin, std::min(range.end, begin + (column + 1) * column_)};
+    const Cycles left = column_ - (range.begin - begin) % column_;
+    const TscRange part{range.begin, range.begin + std::min(left, range.Length())};
     visit(column, part);
     range.begin = part.end;
   }

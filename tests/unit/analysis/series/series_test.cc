@@ -125,6 +125,16 @@ TEST(IntervalSums, KeepsIntervalsWhileTheyAreFew) {
   }
 }
 
+TEST(IntervalSums, KeepsIntervalsUpToTheEndOfAllTime) {
+  IntervalSums sums;
+  sums.KeepIntervals(Tsc{1000}, Cycles{1} << 63);
+  sums.Close(1, {Tsc{900}, trace::OrderedStream::kEnd});
+  sums.Count(1, trace::OrderedStream::kEnd, 1);
+  constexpr uint64_t kHalf = uint64_t{1} << 63;
+  EXPECT_THAT(sums.lines()[0].kept,
+              ElementsAre(kHalf, trace::OrderedStream::kEnd.value - 1000 - kHalf + 1));
+}
+
 // The clock of a pCPU goes back in its last window, so that this one does not show the trace's end.
 TEST(SeriesTest, IntervalsAreThoseOfTheWholeTrace) {
   const TraceBuilder bytes =

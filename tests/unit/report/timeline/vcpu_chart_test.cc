@@ -129,6 +129,20 @@ TEST(VcpuChart, HasNoMoreColumnsThanCycles) {
   EXPECT_THAT(Lines(chart.pcpus[0]), ElementsAre("1 0", "1 0", "1 0", "1 0"));
 }
 
+TEST(VcpuChart, ShowsTheLastInstantsOfAllTime) {
+  const TscRange shown = Shown(UINT64_MAX - 98, UINT64_MAX);
+  // The fifth column would end behind them.
+  VcpuChartBuilder builder({.shown = shown, .columns = 5});
+  correlate::RunstateInterval run;
+  run.vcpu = {DomainId{1}, VcpuId{0}};
+  run.range = shown;
+  run.state = correlate::TimelineState::kRunning;
+  builder.OnRunstateInterval(run);
+  const VcpuChart chart = builder.Build();
+  ASSERT_EQ(chart.pcpus.size(), 1U);
+  EXPECT_THAT(Lines(chart.pcpus[0]), ElementsAre("1 0", "1 0", "1 0", "1 0", "1 0"));
+}
+
 TEST(VcpuChart, FiltersVcpus) {
   const VcpuChartOptions all{.shown = Shown(100, 160), .columns = 1};
   VcpuChartOptions options = all;
