@@ -3,7 +3,9 @@
 // processor's cache. Figures are nanoseconds a record.
 #include <benchmark/benchmark.h>
 
+#include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -98,9 +100,12 @@ void BM_Analysis(benchmark::State& state) {
   auto all = analysis::AllAnalyses();
   std::vector<std::unique_ptr<analysis::Analysis>> one;
   one.push_back(std::move(all[static_cast<size_t>(state.range(0))]));
+  state.SetLabel(std::string(one.front()->Groups().front().key));
   RunLane(state, one);
 }
-BENCHMARK(BM_Analysis)->DenseRange(0, 14)->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_Analysis)
+    ->DenseRange(0, static_cast<int64_t>(std::size(analysis::kAnalyses)) - 1)
+    ->Unit(benchmark::kMillisecond);
 
 void BM_AllAnalyses(benchmark::State& state) { RunLane(state, analysis::AllAnalyses()); }
 BENCHMARK(BM_AllAnalyses)->Unit(benchmark::kMillisecond);
