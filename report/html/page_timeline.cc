@@ -170,11 +170,7 @@ void PageTimeline::HalveResolution() {
     });
   }
   for (auto& [number, pcpu] : pcpus_) {
-    halve(pcpu.bins, [](PcpuBin& into, const PcpuBin& from) {
-      const float busy = into.busy + from.busy;
-      into.Add(from.majority_vcpu, from.votes);
-      into.busy = busy;
-    });
+    halve(pcpu.bins, [](PcpuBin& into, const PcpuBin& from) { into.Merge(from); });
   }
 }
 
@@ -343,9 +339,9 @@ std::string PageTimeline::BinsOf(const std::vector<PcpuBin>& pcpu, size_t bins,
                                  const std::vector<uint32_t>& numbers) const {
   std::string bytes(bins * kPcpuBinBytes, '\0');
   for (size_t bin = 0; bin < std::min(bins, pcpu.size()); ++bin) {
-    const uint32_t vcpu =
-        pcpu[bin].majority_vcpu < numbers.size() ? numbers[pcpu[bin].majority_vcpu] : 0;
-    bytes[bin * kPcpuBinBytes] = Part(pcpu[bin].busy, bin_length());
+    const uint32_t longest = pcpu[bin].LongestVcpu();
+    const uint32_t vcpu = longest < numbers.size() ? numbers[longest] : 0;
+    bytes[bin * kPcpuBinBytes] = Part(pcpu[bin].busy(), bin_length());
     bytes[bin * kPcpuBinBytes + 1] = static_cast<char>(static_cast<uint8_t>(vcpu));
     bytes[bin * kPcpuBinBytes + 2] = static_cast<char>(static_cast<uint8_t>(vcpu >> 8));
   }

@@ -60,25 +60,53 @@ struct VcpuBin {
   float operator[](VcpuActivity activity) const { return cycles[static_cast<size_t>(activity)]; }
 };
 
-// The busy time of a pCPU in a bin, and the vCPU that ran there most. The vCPU is found by Boyer
-// and Moore's majority vote over time ("MJRTY", 1991). The answer is right when one vCPU had more
-// than half of the busy time.
-struct PcpuBin {
-  float busy = 0;  // busy time in cycles
-  uint32_t majority_vcpu = 0;
-  float votes = 0;
+// The busy time of a pCPU in a bin, and the vCPUs that ran there most: candidates in the way of
+// Metwally, Agrawal and El Abbadi's "Space-Saving" (2005). Their times are right if there are no
+// more than kCandidates of them. Else any vCPU that ran for more than a part of kCandidates of the
+// busy time is one of them, and no time is too long by more than that.
+class PcpuBin {
+ public:
+  static constexpr size_t kCandidates = 8;
 
+  // Adds time of the vCPU, in cycles. O(kCandidates).
   void Add(uint32_t vcpu, float cycles) {
-    busy += cycles;
-    if (majority_vcpu == vcpu) {
-      votes += cycles;
-    } else if (cycles > votes) {
-      majority_vcpu = vcpu;
-      votes = cycles - votes;
-    } else {
-      votes -= cycles;
+    busy_ += cycles;
+    AddToCandidate(vcpu, cycles);
+  }
+  void Merge(const PcpuBin& other) {
+    busy_ += other.busy_;
+    for (const Candidate& each : other.candidates_) {
+      if (each.cycles > 0) AddToCandidate(each.vcpu, each.cycles);
     }
   }
+  // The busy time in cycles.
+  [[nodiscard]] float busy() const { return busy_; }
+  // Returns the vCPU that ran longest; 0 if none did.
+  [[nodiscard]] uint32_t LongestVcpu() const {
+    return std::ranges::max_element(candidates_, {}, &Candidate::cycles)->vcpu;
+  }
+
+ private:
+  struct Candidate {
+    uint32_t vcpu = 0;
+    float cycles = 0;  // 0: there is none
+  };
+
+  void AddToCandidate(uint32_t vcpu, float cycles) {
+    Candidate* least = candidates_.data();
+    for (Candidate& each : candidates_) {
+      if (each.vcpu == vcpu && each.cycles > 0) {
+        each.cycles += cycles;
+        return;
+      }
+      if (each.cycles < least->cycles) least = &each;
+    }
+    least->vcpu = vcpu;
+    least->cycles += cycles;
+  }
+
+  float busy_ = 0;
+  std::array<Candidate, kCandidates> candidates_{};
 };
 
 }  // namespace xenoscope::report

@@ -124,7 +124,8 @@ Cycles VcpuChartBuilder::OfVcpu::Ran() const {
   return Sum({VcpuActivity::kGuest, VcpuActivity::kXen, VcpuActivity::kUndivided});
 }
 
-std::vector<uint32_t> VcpuChartBuilder::OfPcpu::MostRun(const std::vector<OfVcpu>& vcpus) const {
+std::vector<uint32_t> VcpuChartBuilder::OfPcpu::LongestVcpus(
+    const std::vector<OfVcpu>& vcpus) const {
   std::vector<uint32_t> most(busy.size());
   std::vector<Cycles> ran(busy.size());
   for (const auto& [key, cycles] : runs) {
@@ -191,7 +192,7 @@ VcpuChart VcpuChartBuilder::Build() const {
   for (const auto& [pcpu, from] : pcpus_) {
     PcpuChartRow& row = chart.pcpus.emplace_back();
     row.pcpu = pcpu;
-    const std::vector<uint32_t> most = from.MostRun(vcpus_);
+    const std::vector<uint32_t> most = from.LongestVcpus(vcpus_);
     for (size_t column = 0; column < count_; ++column) {
       const Cycles busy = from.busy[column];
       row.parts.push_back({static_cast<float>(busy) / static_cast<float>(LengthOf(column)),

@@ -38,8 +38,8 @@ struct PcpuChartRow {
   PcpuId pcpu;
   struct Part {
     float busy = 0;  // the busy share of the column's time
-    // The row of the vCPU that ran most; VcpuChart::kNoVcpu when that vCPU has no row.
-    uint32_t majority_vcpu = 0;
+    // The row of the vCPU that ran longest; VcpuChart::kNoVcpu when that vCPU has no row.
+    uint32_t longest_vcpu = 0;
   };
   std::vector<Part> parts;
   double busy = 0;  // the busy share of the time that is shown
@@ -101,8 +101,8 @@ class VcpuChartBuilder final : public analysis::Mergeable<VcpuChartBuilder> {
     std::vector<Cycles> busy;                    // by column
     absl::flat_hash_map<uint64_t, Cycles> runs;  // by column and VcpuTrack::index (RunKey)
 
-    // Returns, by column, the vCPU that ran most, of several that did so the first by id.
-    [[nodiscard]] std::vector<uint32_t> MostRun(const std::vector<OfVcpu>& vcpus) const;
+    // Returns, by column, the vCPU that ran longest, of several that did so the first by id.
+    [[nodiscard]] std::vector<uint32_t> LongestVcpus(const std::vector<OfVcpu>& vcpus) const;
   };
 
   [[nodiscard]] static uint64_t RunKey(uint64_t column, uint32_t vcpu) {

@@ -46,8 +46,8 @@ constexpr std::array kDomainColours = {Rgb{51, 34, 136},  Rgb{68, 170, 153},  Rg
                                        Rgb{17, 119, 51},  Rgb{221, 204, 119}, Rgb{204, 102, 119}};
 
 Rgb ColourOf(const VcpuChartRow& row) { return kDomainColours[row.colour % kDomainColours.size()]; }
-Rgb ColourOf(const VcpuChart& chart, uint32_t majority_vcpu) {
-  return majority_vcpu == VcpuChart::kNoVcpu ? kOtherColour : ColourOf(chart.vcpus[majority_vcpu]);
+Rgb ColourOf(const VcpuChart& chart, uint32_t longest_vcpu) {
+  return longest_vcpu == VcpuChart::kNoVcpu ? kOtherColour : ColourOf(chart.vcpus[longest_vcpu]);
 }
 
 std::string NameOf(const VcpuChartRow& row) {
@@ -72,10 +72,10 @@ void DrawPcpu(std::string& out, const VcpuChart& chart, const PcpuChartRow& pcpu
   Put(out, "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"#f4f4f4\"/>\n", Px(kLeft),
       Px(y), Px(kRight - kLeft), Px(kHigh));
   for (size_t begin = 0; begin < columns;) {
-    const uint32_t majority_vcpu = pcpu.parts[begin].majority_vcpu;
+    const uint32_t longest_vcpu = pcpu.parts[begin].longest_vcpu;
     size_t end = begin;
     double busy = 0;
-    while (end < columns && pcpu.parts[end].majority_vcpu == majority_vcpu)
+    while (end < columns && pcpu.parts[end].longest_vcpu == longest_vcpu)
       busy += pcpu.parts[end++].busy;
     const double high = kHigh * std::min(busy / static_cast<double>(end - begin), 1.0);
     if (busy > 0) {
@@ -83,10 +83,9 @@ void DrawPcpu(std::string& out, const VcpuChart& chart, const PcpuChartRow& pcpu
           "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" "
           "fill=\"{}\"><title>{}</title></rect>\n",
           Px(XOf(begin, columns)), Px(y + kHigh - high),
-          Px(XOf(end, columns) - XOf(begin, columns)), Px(high),
-          Hex(ColourOf(chart, majority_vcpu)),
-          Escaped(majority_vcpu == VcpuChart::kNoVcpu ? "another vCPU"
-                                                      : NameOf(chart.vcpus[majority_vcpu])));
+          Px(XOf(end, columns) - XOf(begin, columns)), Px(high), Hex(ColourOf(chart, longest_vcpu)),
+          Escaped(longest_vcpu == VcpuChart::kNoVcpu ? "another vCPU"
+                                                     : NameOf(chart.vcpus[longest_vcpu])));
     }
     begin = end;
   }

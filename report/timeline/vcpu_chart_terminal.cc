@@ -75,11 +75,10 @@ std::string Letters(const PcpuChartRow& pcpu, const VcpuChart& chart, bool colou
   for (const PcpuChartRow::Part& part : pcpu.parts) {
     if (part.busy <= 0) {
       line.Add(" ", kPalette[kPlotLines]);
-    } else if (part.majority_vcpu == VcpuChart::kNoVcpu) {
+    } else if (part.longest_vcpu == VcpuChart::kNoVcpu) {
       line.Add("-", kPalette[kPlotLines]);
     } else {
-      line.Add(std::string(1, Letter(part.majority_vcpu)),
-               ColourOf(chart.vcpus[part.majority_vcpu]));
+      line.Add(std::string(1, Letter(part.longest_vcpu)), ColourOf(chart.vcpus[part.longest_vcpu]));
     }
   }
   return line.Finish();

@@ -82,9 +82,9 @@ std::vector<std::string> Lines(const VcpuChartRow& row) {
 std::vector<std::string> Lines(const PcpuChartRow& row) {
   std::vector<std::string> lines;
   for (const PcpuChartRow::Part& part : row.parts) {
-    lines.push_back(part.majority_vcpu == VcpuChart::kNoVcpu
+    lines.push_back(part.longest_vcpu == VcpuChart::kNoVcpu
                         ? fmt::format("{:.2g} -", part.busy)
-                        : fmt::format("{:.2g} {}", part.busy, part.majority_vcpu));
+                        : fmt::format("{:.2g} {}", part.busy, part.longest_vcpu));
   }
   return lines;
 }
