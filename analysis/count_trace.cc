@@ -30,7 +30,7 @@ class Partition {
         pipeline_(SubscribersOf(analyses_), &numbers, options.window_bytes),
         stream_(file.Stream(from)),
         warm_up_begin_(from.value_or(Tsc{0})) {
-    if (options.order == trace::RecordOrder::kTime) pipeline_.UseOrder(trace::RecordOrder::kTime);
+    pipeline_.Require(options.order);
     for (const auto& analysis : analyses_) {
       const std::vector<EntryBudget*> budgets = analysis->Budgets();
       budgets_.insert(budgets_.end(), budgets.begin(), budgets.end());

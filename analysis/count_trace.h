@@ -23,7 +23,7 @@ using MakeAnalyses = std::function<std::vector<std::unique_ptr<Analysis>>()>;
 
 struct CountingOptions {
   const MakeAnalyses& make;
-  trace::RecordOrder order;  // kGroups: the one that the analyses need
+  trace::RecordOrder order;  // RecordPipeline::Require
   size_t divide_over;        // the vCPUs among which budgets are divided; 0: all share them
   uint64_t window_bytes;     // of correlate::PcpuGroups
 };

@@ -2,6 +2,7 @@
 // stream.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -53,10 +54,8 @@ class RecordPipeline {
   template <bool kCount, typename Handler>
   void Pass(trace::OrderedStream& stream, Tsc through, Handler& handler);
 
-  // Returns the order of Pass: the one that the subscribers need.
-  [[nodiscard]] trace::RecordOrder order() const { return order_; }
-  // Sets the order of Pass to one that says more of how records come than the subscribers need.
-  void UseOrder(trace::RecordOrder order) { order_ = order; }
+  // Lets records come in this order, where it is stricter than the one that the subscribers need.
+  void Require(trace::RecordOrder order) { order_ = std::min(order_, order); }
 
   // Takes the next item of the stream, of either sort. A record without a subscriber costs a few
   // instructions.

@@ -47,9 +47,7 @@ absl::Status PassOverIntervals(const trace::TraceFile& file,
                                const OnInterval& on_interval) {
   RecordPipeline pipeline(subscribers);
   // A search for groups costs more than it saves in short intervals.
-  if (length < correlate::kLeastGrouped) {
-    pipeline.UseOrder(std::min(pipeline.order(), trace::RecordOrder::kCrossing));
-  }
+  if (length < correlate::kLeastGrouped) pipeline.Require(trace::RecordOrder::kCrossing);
   trace::OrderedStream stream = file.Stream();
   if (stream.next_tsc() == stream.kEnd) {
     Finish(pipeline, subscribers);
