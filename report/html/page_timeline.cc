@@ -197,7 +197,9 @@ void PageTimeline::ForEachBinOf(uint64_t begin, uint64_t end, F part) const {
   if (end <= (first + 1) << bin_shift_) [[likely]] {
     part(first, static_cast<float>(Number(end - begin)));
   } else {
-    ForEachBin(begin, end, bin_length(), part);
+    ForEachBin(begin, end, bin_length(), [&part](uint64_t bin, Cycles cycles) {
+      part(bin, static_cast<float>(Number(cycles)));
+    });
   }
 }
 

@@ -150,7 +150,8 @@ class PageTimeline final : public correlate::TraceObserver {
     }
   }
   void AddToNewBins(Vcpu& vcpu, VcpuActivity activity, uint64_t begin, uint64_t end) const;
-  // Calls part(bin, cycles) as report::ForEachBin. Nearly all ranges are within one bin.
+  // Calls part(bin, cycles) as report::ForEachBin, for bins of float. Nearly all ranges are within
+  // one bin.
   template <typename F>
   void ForEachBinOf(uint64_t begin, uint64_t end, F part) const;
   // Add the interval to the track of this timeline, which is one of the schedule or of details.

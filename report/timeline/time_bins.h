@@ -7,18 +7,19 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/tsc.h"
 #include "correlate/timeline.h"
 
 namespace xenoscope::report {
 
-// Calls part(bin, cycles) for each bin that overlaps the half-open range [begin, end), in order.
-// `bin` is the length of a bin in the unit of `begin`.
+// Calls part(bin, cycles) for each bin that overlaps the half-open range [begin, end) of cycles, in
+// order. `bin` is the length of a bin.
 template <typename F>
-void ForEachBin(uint64_t begin, uint64_t end, uint64_t bin, F part) {
-  for (uint64_t at = begin; at < end;) {
-    const uint64_t next = std::min(end, (at / bin + 1) * bin);
-    part(at / bin, static_cast<float>(next - at));
-    at = next;
+void ForEachBin(Cycles begin, Cycles end, Cycles bin, F part) {
+  for (Cycles at = begin; at < end;) {
+    const Cycles cycles = std::min(end - at, bin - at % bin);
+    part(at / bin, cycles);
+    at += cycles;
   }
 }
 
@@ -60,10 +61,11 @@ struct VcpuBin {
   float operator[](VcpuActivity activity) const { return cycles[static_cast<size_t>(activity)]; }
 };
 
-// The busy time of a pCPU in a bin, and the vCPUs that ran there most: candidates in the way of
-// Metwally, Agrawal and El Abbadi's "Space-Saving" (2005). Their times are right if there are no
-// more than kCandidates of them. Else any vCPU that ran for more than a part of kCandidates of the
-// busy time is one of them, and no time is too long by more than that.
+// The busy time of a pCPU in a bin, and the vCPUs that ran there longest: candidates in the way of
+// Metwally, Agrawal and El Abbadi's "Space-Saving" (2005). Their times are right where no more than
+// kCandidates vCPUs ran. Where more did, a vCPU that ran for longer than the busy time divided by
+// kCandidates is one of them, and no candidate's time is too long by more than that. Each Merge may
+// add as much to an error.
 class PcpuBin {
  public:
   static constexpr size_t kCandidates = 8;

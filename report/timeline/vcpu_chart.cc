@@ -1,7 +1,6 @@
 #include "report/timeline/vcpu_chart.h"
 
 #include <algorithm>
-#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -40,33 +39,14 @@ VcpuChartBuilder::OfVcpu& VcpuChartBuilder::VcpuAt(VcpuRef ref, uint32_t index) 
   return vcpu;
 }
 
-VcpuChartBuilder::OfPcpu& VcpuChartBuilder::PcpuAt(PcpuId pcpu) {
-  OfPcpu& of = pcpus_[pcpu];
-  of.busy.resize(count_);
-  return of;
-}
-
-template <typename Visit>
-void VcpuChartBuilder::ForEachColumn(TscRange range, Visit visit) const {
-  const Tsc begin = options_.shown.begin;
-  while (!range.Empty()) {
-    const uint64_t column = (range.begin - begin) / column_;
-    const Cycles left = column_ - (range.begin - begin) % column_;
-    const TscRange part{range.begin, range.begin + std::min(left, range.Length())};
-    visit(column, part);
-    range.begin = part.end;
-  }
-}
-
 void VcpuChartBuilder::OnRunstateInterval(const RunstateInterval& interval) {
   const TscRange part = interval.range.Intersect(options_.shown);
   if (IsIdle(interval.vcpu) || part.Empty()) return;
   if (interval.state == TimelineState::kRunning) {
     VcpuAt(interval.vcpu, interval.vcpu_index);
-    OfPcpu& pcpu = PcpuAt(interval.pcpu);
-    ForEachColumn(part, [&](uint64_t column, TscRange of) {
-      pcpu.busy[column] += of.Length();
-      pcpu.runs[RunKey(column, interval.vcpu_index)] += of.Length();
+    Runs& runs = pcpus_[interval.pcpu];
+    ForEachColumn(part, [&](uint64_t column, Cycles cycles) {
+      runs[column << 32U | interval.vcpu_index] += cycles;
     });
   } else if (const auto activity = WaitActivityOf(interval.state)) {
     Add(interval.vcpu, interval.vcpu_index, *activity, part);
@@ -86,8 +66,8 @@ void VcpuChartBuilder::Add(VcpuRef ref, uint32_t index, VcpuActivity activity, T
     vcpu.columns[vcpu.recent_number][number] += part.Length();
     return;
   }
-  ForEachColumn(part, [&](uint64_t column, TscRange of) {
-    vcpu.columns[column][number] += of.Length();
+  ForEachColumn(part, [&](uint64_t column, Cycles cycles) {
+    vcpu.columns[column][number] += cycles;
     const Tsc begin = options_.shown.begin + column * column_;
     vcpu.recent = {begin, begin + column_};
     vcpu.recent_number = column;
@@ -106,9 +86,8 @@ void VcpuChartBuilder::Merge(const VcpuChartBuilder& earlier) {
     }
   }
   for (const auto& [pcpu, from] : earlier.pcpus_) {
-    OfPcpu& to = PcpuAt(pcpu);
-    for (size_t column = 0; column < count_; ++column) to.busy[column] += from.busy[column];
-    for (const auto& [key, cycles] : from.runs) to.runs[key] += cycles;
+    Runs& to = pcpus_[pcpu];
+    for (const auto& [key, cycles] : from) to[key] += cycles;
   }
 }
 
@@ -124,19 +103,18 @@ Cycles VcpuChartBuilder::OfVcpu::Ran() const {
   return Sum({VcpuActivity::kGuest, VcpuActivity::kXen, VcpuActivity::kUndivided});
 }
 
-std::vector<uint32_t> VcpuChartBuilder::OfPcpu::LongestVcpus(
-    const std::vector<OfVcpu>& vcpus) const {
-  std::vector<uint32_t> most(busy.size());
-  std::vector<Cycles> ran(busy.size());
+std::vector<VcpuChartBuilder::PcpuColumn> VcpuChartBuilder::ColumnsOf(const Runs& runs) const {
+  std::vector<PcpuColumn> columns(count_);
   for (const auto& [key, cycles] : runs) {
-    const uint64_t column = key >> 32U;
+    PcpuColumn& column = columns[key >> 32U];
+    column.busy += cycles;
     const auto vcpu = static_cast<uint32_t>(key);
-    const bool is_first = vcpus[vcpu].ref < vcpus[most[column]].ref;
-    if (cycles < ran[column] || (cycles == ran[column] && !is_first)) continue;
-    ran[column] = cycles;
-    most[column] = vcpu;
+    const bool is_first = vcpus_[vcpu].ref < vcpus_[column.vcpu].ref;
+    if (cycles < column.ran || (cycles == column.ran && !is_first)) continue;
+    column.vcpu = vcpu;
+    column.ran = cycles;
   }
-  return most;
+  return columns;
 }
 
 std::vector<uint32_t> VcpuChartBuilder::Choose(size_t& left_out) const {
@@ -189,17 +167,17 @@ VcpuChart VcpuChartBuilder::Build() const {
     row.colour = colour;
     chart.vcpus.push_back(std::move(row));
   }
-  for (const auto& [pcpu, from] : pcpus_) {
+  for (const auto& [pcpu, runs] : pcpus_) {
     PcpuChartRow& row = chart.pcpus.emplace_back();
     row.pcpu = pcpu;
-    const std::vector<uint32_t> most = from.LongestVcpus(vcpus_);
-    for (size_t column = 0; column < count_; ++column) {
-      const Cycles busy = from.busy[column];
-      row.parts.push_back({static_cast<float>(busy) / static_cast<float>(LengthOf(column)),
-                           busy > 0 ? row_of.at(most[column]) : VcpuChart::kNoVcpu});
+    const std::vector<PcpuColumn> columns = ColumnsOf(runs);
+    Cycles busy = 0;
+    for (size_t i = 0; i < columns.size(); ++i) {
+      busy += columns[i].busy;
+      row.parts.push_back({static_cast<float>(columns[i].busy) / static_cast<float>(LengthOf(i)),
+                           columns[i].busy > 0 ? row_of.at(columns[i].vcpu) : VcpuChart::kNoVcpu});
     }
-    row.busy = static_cast<double>(std::accumulate(from.busy.begin(), from.busy.end(), Cycles{0})) /
-               static_cast<double>(options_.shown.Length());
+    row.busy = static_cast<double>(busy) / static_cast<double>(options_.shown.Length());
   }
   return chart;
 }

@@ -1,6 +1,6 @@
-// A chart of vCPUs over time: a row for each pCPU with the vCPU that ran there most, and a row for
-// each vCPU with its activity, in columns of equal time. vcpu_chart_svg.h draws it for a browser,
-// vcpu_chart_terminal.h in a terminal.
+// A chart of vCPUs over time: a row for each pCPU with the vCPU that ran there longest, and a row
+// for each vCPU with its activity, in columns of equal time. vcpu_chart_svg.h draws it for a
+// browser, vcpu_chart_terminal.h in a terminal.
 #pragma once
 
 #include <array>
@@ -97,35 +97,36 @@ class VcpuChartBuilder final : public analysis::Mergeable<VcpuChartBuilder> {
     [[nodiscard]] Cycles Sum(std::initializer_list<VcpuActivity> activities) const;
     [[nodiscard]] Cycles Ran() const;
   };
-  struct OfPcpu {
-    std::vector<Cycles> busy;                    // by column
-    absl::flat_hash_map<uint64_t, Cycles> runs;  // by column and VcpuTrack::index (RunKey)
-
-    // Returns, by column, the vCPU that ran longest, of several that did so the first by id.
-    [[nodiscard]] std::vector<uint32_t> LongestVcpus(const std::vector<OfVcpu>& vcpus) const;
+  // What ran on a pCPU, by column (the upper 32 bits) and VcpuTrack::index.
+  using Runs = absl::flat_hash_map<uint64_t, Cycles>;
+  // A column of a pCPU.
+  struct PcpuColumn {
+    Cycles busy = 0;
+    uint32_t vcpu = 0;  // the index of the one that ran longest; of several, the first by id
+    Cycles ran = 0;     // how long it did
   };
 
-  [[nodiscard]] static uint64_t RunKey(uint64_t column, uint32_t vcpu) {
-    return column << 32U | vcpu;
-  }
   // Returns the cycles of a column. The last column may be shorter than the others.
   [[nodiscard]] Cycles LengthOf(size_t column) const;
   OfVcpu& VcpuAt(VcpuRef ref, uint32_t index);
-  OfPcpu& PcpuAt(PcpuId pcpu);
   // Adds a part of the time that is shown.
   void Add(VcpuRef ref, uint32_t index, VcpuActivity activity, TscRange part);
-  // Calls visit(column, part) for the columns that have a part of the range.
+  // Calls visit(column, cycles) for the columns that have a part of the range, which is shown.
   template <typename Visit>
-  void ForEachColumn(TscRange range, Visit visit) const;
+  void ForEachColumn(TscRange range, Visit visit) const {
+    const Tsc begin = options_.shown.begin;
+    ForEachBin(range.begin - begin, range.end - begin, column_, visit);
+  }
   // Returns the indices of the vCPUs that are shown, in the order of their ids.
   [[nodiscard]] std::vector<uint32_t> Choose(size_t& left_out) const;
   [[nodiscard]] VcpuChartRow RowOf(const OfVcpu& vcpu) const;
+  [[nodiscard]] std::vector<PcpuColumn> ColumnsOf(const Runs& runs) const;
 
   VcpuChartOptions options_;
   Cycles column_;              // the length of a column
   size_t count_;               // of columns
   std::vector<OfVcpu> vcpus_;  // by VcpuTrack::index
-  std::map<PcpuId, OfPcpu> pcpus_;
+  std::map<PcpuId, Runs> pcpus_;
 };
 
 }  // namespace xenoscope::report
