@@ -70,7 +70,7 @@ class IntervalSums {
   }
 
   // Adds the totals of the part of the trace before, of which the lines come first.
-  void Follow(const IntervalSums& earlier) {
+  void Merge(const IntervalSums& earlier) {
     IntervalSums both = earlier;
     if (!keeps_intervals()) both.Drop();
     for (const Line& line : lines_) {

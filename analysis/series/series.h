@@ -34,7 +34,7 @@ class Series : public Analysis {
 
   void StartCounting(const correlate::Timeline& /*timeline*/) override { sums_.Clear(); }
   void MergeFrom(Analysis& earlier) override {
-    sums_.Follow(static_cast<const Series&>(earlier).sums_);
+    sums_.Merge(static_cast<const Series&>(earlier).sums_);
   }
   // Which keys have lines of their own does.
   [[nodiscard]] bool DependsOnOrder() const override { return sums_.is_full(); }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <set>
@@ -34,6 +35,17 @@ inline std::vector<Tsc> InstantsOf(const trace::TraceFile& file) {
     if (i++ % step == 0) some.push_back(instant);
   }
   return some;
+}
+
+// Divides the range into steps of equal length, each warmed up by this part of what comes before.
+inline std::vector<PartitionBegin> EqualSteps(TscRange range, uint64_t steps, double warm_up) {
+  std::vector<PartitionBegin> begins;
+  for (uint64_t step = 1; step < steps; ++step) {
+    const Cycles before = range.Length() * step / steps;
+    const auto skipped = static_cast<Cycles>(static_cast<double>(before) * (1 - warm_up));
+    begins.push_back({range.begin + before, range.begin + skipped});
+  }
+  return begins;
 }
 
 inline AnalysisResult AnalyseOne(const trace::TraceFile& file, const TraceHints& hints,

@@ -18,6 +18,7 @@
 #include "analysis/series/series_registry.h"
 #include "analysis/summary/address_space.h"
 #include "analysis/summary/registry.h"
+#include "tests/unit/analysis/analyse_one.h"
 #include "tests/unit/analysis/random_trace.h"
 #include "tests/unit/analysis/record_ids.h"
 #include "tests/unit/analysis/summary_lines.h"
@@ -202,17 +203,6 @@ TEST(Partitions, HaveSteps) {
   const TraceDivision windows = DivideTraceOfAnyLength(*file, 2, 100);
   EXPECT_EQ(windows.begins.size(), 9U);
   EXPECT_THAT(windows.starts, ElementsAre(0, 6));
-}
-
-// Divides the range into steps of equal length, each warmed up by this part of what comes before.
-std::vector<PartitionBegin> EqualSteps(TscRange range, uint64_t steps, double warm_up) {
-  std::vector<PartitionBegin> begins;
-  for (uint64_t step = 1; step < steps; ++step) {
-    const Cycles before = range.Length() * step / steps;
-    const auto skipped = static_cast<Cycles>(static_cast<double>(before) * (1 - warm_up));
-    begins.push_back({range.begin + before, range.begin + skipped});
-  }
-  return begins;
 }
 
 // The traces contradict themselves. In those of the first seeds it once mattered where they were

@@ -108,7 +108,7 @@ TEST(IntervalSums, KeepsIntervalsWhileTheyAreFew) {
   IntervalSums later;
   later.KeepIntervals(Tsc{100}, 10);
   later.Close(2, {Tsc{118}, Tsc{135}});
-  later.Follow(sums);
+  later.Merge(sums);
   ASSERT_TRUE(later.keeps_intervals());
   EXPECT_THAT(later.lines()[1].kept, ElementsAre(0, 2, 11, 5));
 
@@ -119,7 +119,7 @@ TEST(IntervalSums, KeepsIntervalsWhileTheyAreFew) {
     many = later;
     many.Close(3, {Tsc{100}, at});
     EXPECT_FALSE(many.keeps_intervals());
-    many.Follow(later);
+    many.Merge(later);
     EXPECT_FALSE(many.keeps_intervals());
     EXPECT_EQ(many.lines()[0].total, 2 * later.lines()[0].total);
   }

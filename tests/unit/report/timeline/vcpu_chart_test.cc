@@ -14,6 +14,7 @@
 #include "report/terminal_text.h"
 #include "report/timeline/vcpu_chart_svg.h"
 #include "report/timeline/vcpu_chart_terminal.h"
+#include "tests/unit/analysis/analyse_one.h"
 #include "tests/unit/analysis/random_trace.h"
 #include "tests/unit/trace/exit_reasons.h"
 #include "tests/unit/trace/trace_builder.h"
@@ -173,13 +174,10 @@ TEST(VcpuChart, IsTheSameWhereverATraceIsDivided) {
     const VcpuChartOptions options{.shown = {begin, end}, .columns = 50};
     const VcpuChart whole = Chart(*file, options);
     for (const uint64_t steps : {2, 7, 40}) {
-      std::vector<analysis::PartitionBegin> begins;
-      for (uint64_t step = 1; step < steps; ++step) {
-        const Cycles before = (end - begin) * step / steps;
-        begins.push_back({begin + before, begin + before / 2});
-      }
       SCOPED_TRACE(testing::Message() << "seed " << seed << ", " << steps << " steps");
-      const VcpuChart divided = Chart(*file, options, analysis::PartitionAtEach(begins));
+      const VcpuChart divided =
+          Chart(*file, options,
+                analysis::PartitionAtEach(analysis::EqualSteps(options.shown, steps, 0.5)));
       ASSERT_EQ(divided.vcpus.size(), whole.vcpus.size());
       for (size_t i = 0; i < whole.vcpus.size(); ++i) {
         EXPECT_EQ(Lines(divided.vcpus[i]), Lines(whole.vcpus[i]));
