@@ -1,4 +1,4 @@
-// The findings of a report: its trace is analysed in the same pass that places its samples.
+// The findings of a report: its trace is analysed while its samples are placed.
 #pragma once
 
 #include <cstdint>

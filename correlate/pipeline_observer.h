@@ -67,9 +67,9 @@ inline void ShowRecord(const trace::Record& record, const Timeline& timeline, ui
 struct PlacingObservers {
   // Sees each step, on the thread that reads the trace.
   PipelineObserver* pipeline = nullptr;
-  // See the trace from its begin to somewhat after the end of the time that was chosen: those who
-  // want segments, which are most of what a timeline says, in a pass of their own on another
-  // thread. Not called where samples are not placed by a trace.
+  // See the trace from its begin to somewhat after the end of the time that was chosen, while
+  // samples are placed or in a pass of their own on another thread. Not called where samples are
+  // not placed by a trace.
   std::vector<TraceObserver*> trace{};
   // Receives the samples, those that nothing tells apart as one with a count. It is called on
   // another thread if nothing sees each step, and no more after the last sample.

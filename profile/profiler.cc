@@ -4,12 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <future>
 #include <iterator>
 #include <optional>
 #include <span>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "correlate/em_refinement.h"
 #include "correlate/placing_thread.h"
 #include "correlate/timeline_pass.h"
@@ -121,6 +123,28 @@ bool AsksForLateNames(const correlate::RowChoice& choice) {
 Address StgiOf(const Resolver& resolver) {
   const auto behind = resolver.AddressOf(kDom0, Mode::kXen, "svm_stgi_label");
   return behind ? *behind - 1 : 0;
+}
+
+using TraceObservers = std::span<correlate::TraceObserver* const>;
+
+// Who sees the trace in which pass over it. Each pass but the placer's is on a thread of its own.
+struct ObserverPasses {
+  TraceObservers of_placer;
+  // Those who want segments, which are most of what a timeline says.
+  TraceObservers of_segments;
+  // The others, where there is a processor for one more pass: with fewer, to read the trace once
+  // more takes longer than to show the placer's pass to them.
+  TraceObservers of_others;
+};
+
+ObserverPasses PassesOf(std::vector<correlate::TraceObserver*>& observers) {
+  const auto first_of_segments = std::stable_partition(
+      observers.begin(), observers.end(), [](const auto* each) { return !each->WantsSegments(); });
+  const TraceObservers others(observers.begin(), first_of_segments);
+  const TraceObservers of_segments(first_of_segments, observers.end());
+  const unsigned passes_before = of_segments.empty() ? 1 : 2;
+  if (ThreadLimit() > passes_before) return {{}, of_segments, others};
+  return {others, of_segments, {}};
 }
 
 // Whether Xen's vPMU counted the event for all domains.
@@ -347,32 +371,32 @@ absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first, const Pro
   options.stgi = StgiOf(*request_.resolver);
   ExitCounter exits(sample_set_.sampled);
   const bool counts_exits = HasExitCounts(request_.columns.by);
-  std::vector<correlate::TraceObserver*>& observers_of_trace = request_.observers.trace;
-  const auto apart = std::stable_partition(observers_of_trace.begin(), observers_of_trace.end(),
-                                           [](const auto* each) { return !each->WantsSegments(); });
-  const std::span<correlate::TraceObserver* const> here(observers_of_trace.begin(), apart);
+  const ObserverPasses passes = PassesOf(request_.observers.trace);
   std::vector<correlate::TimelineObserver*> all{observer, counts_exits ? &exits : nullptr};
-  all.insert(all.end(), here.begin(), here.end());
+  all.insert(all.end(), passes.of_placer.begin(), passes.of_placer.end());
   correlate::TimelineFanOut timeline_observers(std::move(all));
   correlate::Placer placer(options, samples, next, timeline_observers.get());
   placer_ = &placer;
-  PlacingPass pass(
-      {.placer = placer, .samples = from_trace_, .observer = observer, .trace_observers = here},
-      options.order);
+  PlacingPass pass({.placer = placer,
+                    .samples = from_trace_,
+                    .observer = observer,
+                    .trace_observers = passes.of_placer},
+                   options.order);
   // An observer of each step shows the whole trace.
   const Tsc end = observer == nullptr ? request_.within.end : trace::OrderedStream::kEnd;
-  const std::future<void> observing = ObserveMeanwhile({apart, observers_of_trace.end()});
+  std::array<std::future<void>, 2> meanwhile = {ObserveMeanwhile(passes.of_segments),
+                                                ObserveMeanwhile(passes.of_others)};
   XENOSCOPE_RETURN_IF_ERROR(pass.Run(*request_.trace, end));
   results.unread_from = pass.unread_from();
   if (from_trace_ != nullptr) {
     // Known at the end of the only pass.
     sample_set_.sampled.end = std::min(sample_set_.sampled.end, placer.timeline().now());
   }
-  for (correlate::TraceObserver* each : here) each->OnTraceEnd(placer.timeline());
+  for (correlate::TraceObserver* each : passes.of_placer) each->OnTraceEnd(placer.timeline());
   XENOSCOPE_RETURN_IF_ERROR(placer.Finish());
   if (thread) thread->Finish();
   for (const auto& each : refiners) each->Finish();
-  for (correlate::TraceObserver* each : here) each->OnTimelineEnd();
+  for (correlate::TraceObserver* each : passes.of_placer) each->OnTimelineEnd();
   results.counts = placer.counts();
   results.exit_counts = exits.Counts();
   results.pv_entries = exits.Entries();
@@ -380,6 +404,9 @@ absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first, const Pro
   results.waiting_sets = placer.waiting_sets();
   placer_ = nullptr;
   results.outside = samples.outside();
+  for (std::future<void>& each : meanwhile) {
+    if (each.valid()) each.get();  // throws what its thread has thrown
+  }
   return absl::OkStatus();
 }
 

@@ -108,7 +108,8 @@ class Profiler {
                          ProfileResults& results);
   absl::Status PlaceByTrace(correlate::PlacingObserver& first, const Profiles& further,
                             ProfileResults& results);
-  // Shows the trace to the observers, on a thread that has ended when the result is gone.
+  // Shows the trace to the observers, on a thread that has ended when the result is gone; there is
+  // no thread, and the result is not valid, where there are none.
   [[nodiscard]] std::future<void> ObserveMeanwhile(
       std::span<correlate::TraceObserver* const> observers) const;
 

@@ -5,12 +5,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <initializer_list>
 #include <map>
+#include <new>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/parallel.h"
+#include "correlate/pipeline_observer.h"
+#include "correlate/timeline.h"
 #include "fake_recording.h"
 #include "profile/sample_choice.h"
 #include "profile/trace_input.h"
@@ -358,6 +365,84 @@ TEST_F(RecordedWithTraceTest, ObserverDoesNotChangeResult) {
   ASSERT_TRUE(unseen.ok()) << unseen.status();
   ASSERT_EQ(seen->result.rows.size(), unseen->result.rows.size());
   EXPECT_NEAR(SamplesIn(seen->result), SamplesIn(unseen->result), 1e-6);
+}
+
+// Sums up what vCPUs did, and notes which thread it is called on.
+class RunstateTimes final : public correlate::TraceObserver {
+ public:
+  explicit RunstateTimes(bool wants_segments) : wants_segments_(wants_segments) {}
+  [[nodiscard]] bool Wants(trace::Event /*event*/) const override { return false; }
+  void OnRecord(const trace::Record& /*record*/, const correlate::Timeline& /*timeline*/) override {
+  }
+  void OnNonRecord(const trace::Item& /*item*/) override {}
+  void OnTraceEnd(const correlate::Timeline& /*timeline*/) override {
+    is_apart = std::this_thread::get_id() != created_on_;
+  }
+  [[nodiscard]] bool WantsSegments() const override { return wants_segments_; }
+  void OnRunstateInterval(const correlate::RunstateInterval& interval) override {
+    cycles[interval.state] += interval.range.Length();
+  }
+
+  std::map<correlate::TimelineState, Cycles> cycles;
+  std::optional<bool> is_apart;
+
+ private:
+  bool wants_segments_;
+  std::thread::id created_on_ = std::this_thread::get_id();
+};
+
+// Observers of segments have a pass of their own, others only where there is a processor for it.
+// What they see is the same.
+TEST_F(RecordedWithTraceTest, ShowsTheTraceInFurtherPasses) {
+  struct Case {
+    std::string_view name;
+    unsigned processors;
+    bool with_segments;  // whether another observer wants them
+    bool apart;          // whether the one that does not has a pass of its own
+  };
+  std::map<correlate::TimelineState, Cycles> expected;
+  for (const Case& c : std::initializer_list<Case>{{"one processor", 1, false, false},
+                                                   {"two processors", 2, false, true},
+                                                   {"segments, one processor", 1, true, false},
+                                                   {"segments, two processors", 2, true, false},
+                                                   {"segments, three processors", 3, true, true}}) {
+    SCOPED_TRACE(c.name);
+    const unsigned before = ThreadLimit();
+    SetThreadLimit(c.processors);
+    RunstateTimes times(/*wants_segments=*/false);
+    RunstateTimes of_segments(/*wants_segments=*/true);
+    ProfileRequest request = Request();
+    request.observers.trace.push_back(&times);
+    if (c.with_segments) request.observers.trace.push_back(&of_segments);
+    const auto results = Profiler::OfTrace(std::move(request), input_->recording->clock()).Run();
+    SetThreadLimit(before);
+    ASSERT_TRUE(results.ok()) << results.status();
+    EXPECT_EQ(times.is_apart, c.apart);
+    if (expected.empty()) expected = times.cycles;
+    EXPECT_GT(expected[correlate::TimelineState::kRunning], 0U);
+    EXPECT_EQ(times.cycles, expected);
+    if (!c.with_segments) continue;
+    EXPECT_EQ(of_segments.is_apart, true);
+    EXPECT_EQ(of_segments.cycles, expected);
+  }
+}
+
+// Where there is no memory, say.
+class Throwing final : public correlate::TraceObserver {
+ public:
+  [[nodiscard]] bool Wants(trace::Event /*event*/) const override { return false; }
+  void OnRecord(const trace::Record& /*record*/, const correlate::Timeline& /*timeline*/) override {
+  }
+  void OnNonRecord(const trace::Item& /*item*/) override {}
+  void OnTraceEnd(const correlate::Timeline& /*timeline*/) override { throw std::bad_alloc(); }
+};
+
+TEST_F(RecordedWithTraceTest, ThrowsWhatAPassOfObserversThrows) {
+  Throwing throwing;
+  ProfileRequest request = Request();
+  request.observers.trace.push_back(&throwing);
+  Profiler profiler = Profiler::OfTrace(std::move(request), input_->recording->clock());
+  EXPECT_THROW((void)profiler.Run(), std::bad_alloc);
 }
 
 TEST_F(RecordedWithTraceTest, AccountsForEveryExitSample) {
