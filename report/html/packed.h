@@ -31,7 +31,7 @@ void PutNumber(uint64_t value, std::string& bytes);
 
 // Returns the bytes as the page has them: each kPackedPiece bytes as gzip in base64, with a space
 // between two of them, so that all processors can pack. Errors: Internal when libdeflate fails.
-inline constexpr size_t kPackedPiece = size_t{1} << 20U;
+inline constexpr size_t kPackedPiece = size_t{1} << 18U;
 absl::StatusOr<std::string> Packed(std::string_view bytes);
 
 // Returns the length of the pieces, packed each alone, by that of their bytes; 0 where there are
