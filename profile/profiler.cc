@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <future>
 #include <iterator>
 #include <optional>
@@ -127,24 +126,29 @@ Address StgiOf(const Resolver& resolver) {
 
 using TraceObservers = std::span<correlate::TraceObserver* const>;
 
-// Who sees the trace in which pass over it. Each pass but the placer's is on a thread of its own.
+// Who sees the trace in which pass over it.
 struct ObserverPasses {
   TraceObservers of_placer;
-  // Those who want segments, which are most of what a timeline says.
-  TraceObservers of_segments;
-  // The others, where there is a processor for one more pass: with fewer, to read the trace once
-  // more takes longer than to show the placer's pass to them.
-  TraceObservers of_others;
+  std::vector<TraceObservers> apart;  // each pass on a thread of its own
 };
 
+// Sorts the observers by their passes. Those who want segments, which are most of what a timeline
+// says, have one of their own. So have the others where there is a processor for one more: with
+// fewer, to read the trace once more takes longer than to show the placer's pass to them.
 ObserverPasses PassesOf(std::vector<correlate::TraceObserver*>& observers) {
   const auto first_of_segments = std::stable_partition(
       observers.begin(), observers.end(), [](const auto* each) { return !each->WantsSegments(); });
   const TraceObservers others(observers.begin(), first_of_segments);
   const TraceObservers of_segments(first_of_segments, observers.end());
-  const unsigned passes_before = of_segments.empty() ? 1 : 2;
-  if (ThreadLimit() > passes_before) return {{}, of_segments, others};
-  return {others, of_segments, {}};
+  ObserverPasses passes;
+  if (!of_segments.empty()) passes.apart.push_back(of_segments);
+  if (others.empty()) return passes;
+  if (ThreadLimit() > 1 + passes.apart.size()) {
+    passes.apart.push_back(others);
+  } else {
+    passes.of_placer = others;
+  }
+  return passes;
 }
 
 // Whether Xen's vPMU counted the event for all domains.
@@ -324,7 +328,6 @@ void Profiler::PlaceWithoutTrace(correlate::PlacingObserver& first, const Profil
 
 std::future<void> Profiler::ObserveMeanwhile(
     std::span<correlate::TraceObserver* const> observers) const {
-  if (observers.empty()) return {};
   return std::async(std::launch::async, [this, observers] {
     correlate::ObserveTrace(*request_.trace, observers, request_.within.end);
   });
@@ -384,8 +387,8 @@ absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first, const Pro
                    options.order);
   // An observer of each step shows the whole trace.
   const Tsc end = observer == nullptr ? request_.within.end : trace::OrderedStream::kEnd;
-  std::array<std::future<void>, 2> meanwhile = {ObserveMeanwhile(passes.of_segments),
-                                                ObserveMeanwhile(passes.of_others)};
+  std::vector<std::future<void>> meanwhile;
+  for (const TraceObservers each : passes.apart) meanwhile.push_back(ObserveMeanwhile(each));
   XENOSCOPE_RETURN_IF_ERROR(pass.Run(*request_.trace, end));
   results.unread_from = pass.unread_from();
   if (from_trace_ != nullptr) {
@@ -404,9 +407,7 @@ absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first, const Pro
   results.waiting_sets = placer.waiting_sets();
   placer_ = nullptr;
   results.outside = samples.outside();
-  for (std::future<void>& each : meanwhile) {
-    if (each.valid()) each.get();  // throws what its thread has thrown
-  }
+  for (std::future<void>& each : meanwhile) each.get();  // throws what its thread has thrown
   return absl::OkStatus();
 }
 

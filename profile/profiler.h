@@ -108,8 +108,7 @@ class Profiler {
                          ProfileResults& results);
   absl::Status PlaceByTrace(correlate::PlacingObserver& first, const Profiles& further,
                             ProfileResults& results);
-  // Shows the trace to the observers, on a thread that has ended when the result is gone; there is
-  // no thread, and the result is not valid, where there are none.
+  // Shows the trace to the observers, on a thread that has ended when the result is gone.
   [[nodiscard]] std::future<void> ObserveMeanwhile(
       std::span<correlate::TraceObserver* const> observers) const;
 
