@@ -198,17 +198,18 @@ const VcpuTrack* RecentTimeline::Find(VcpuRef vcpu) {
   return found == tracks_.end() ? nullptr : found->second;
 }
 
-[[gnu::always_inline]] inline Context RecentTimeline::ContextIn(const VcpuHistory& vcpu,
-                                                                SegmentKind kind, bool nested,
-                                                                uint32_t reason,
-                                                                uint64_t exit) const {
-  Context context = ContextOf(kind, nested, reason);
-  if (kind == SegmentKind::kExit && vcpu.contents.exit == exit) {
-    context.exit_kind = vcpu.contents.kind;
-    context.number = vcpu.contents.number;
-  }
-  if (options_.by_wakeup) context.wakeup = vcpu.wakeup.now();
-  return context;
+[[gnu::always_inline]] inline void RecentTimeline::SetContext(const VcpuHistory& vcpu,
+                                                              SegmentKind kind, bool nested,
+                                                              uint32_t reason, uint64_t exit,
+                                                              Context& context) const {
+  const Context plain = ContextOf(kind, nested, reason);
+  const bool is_about = kind == SegmentKind::kExit && vcpu.contents.exit == exit;
+  context.kind = plain.kind;
+  context.nested = plain.nested;
+  context.reason = plain.reason;
+  context.exit_kind = is_about ? vcpu.contents.kind : plain.exit_kind;
+  context.number = is_about ? vcpu.contents.number : plain.number;
+  context.wakeup = options_.by_wakeup ? vcpu.wakeup.now() : 0;
 }
 
 [[gnu::always_inline]] inline void RecentTimeline::AddTime(const Segment& segment,
@@ -238,7 +239,8 @@ void RecentTimeline::AddSwitch(const ContextSwitch& context_switch) {
   if (options_.by_waiting) context.waiting = run_queues_.Now(pcpu);
   if (options_.by_wakeup) context.wakeup = starting.wakeup.now();
   context.thread = threads_.Now(to->ref);
-  TimelineInterval& interval = NewInterval(starting, to->index, to->ref, pcpu, range, context);
+  TimelineInterval& interval = NewInterval(starting, to->index, to->ref, pcpu, range);
+  interval.context = context;
   interval.timeslice_id = to->timeslice_id;
   interval.timeslice_begin = range.begin;
   starting.switched = range;
@@ -278,15 +280,15 @@ void RecentTimeline::OnMark(const Mark& mark) {
 [[gnu::always_inline]] inline void RecentTimeline::AddPart(const Segment& segment,
                                                            const SegmentPlace& place, TscRange part,
                                                            uint32_t waiting, uint32_t thread) {
-  Context context =
-      ContextIn(place.vcpu, segment.kind, segment.nested, segment.reason, segment.exit);
-  context.waiting = waiting;
-  context.thread = thread;
   TimelineInterval& interval =
-      NewInterval(place.vcpu, segment.vcpu_index, segment.vcpu, segment.pcpu, part, context);
+      NewInterval(place.vcpu, segment.vcpu_index, segment.vcpu, segment.pcpu, part);
+  SetContext(place.vcpu, segment.kind, segment.nested, segment.reason, segment.exit,
+             interval.context);
+  interval.context.waiting = waiting;
+  interval.context.thread = thread;
   interval.timeslice_id = segment.timeslice_id;
   interval.timeslice_begin = segment.timeslice_begin;
-  AddTime(segment, place, part, context);
+  AddTime(segment, place, part, interval.context);
 }
 
 void RecentTimeline::OnSegment(const Segment& segment) {
@@ -387,8 +389,8 @@ std::optional<TimelineInterval> RecentTimeline::OpenInterval(const VcpuTrack& tr
   const bool nested = track.segment == SegmentKind::kGuest ? track.guest_nested : track.exit_nested;
   open.context = ContextOf(track.segment, nested, track.exit_reason);
   if (track.index < vcpus_.size()) {
-    open.context =
-        ContextIn(vcpus_[track.index], track.segment, nested, track.exit_reason, track.exit);
+    SetContext(vcpus_[track.index], track.segment, nested, track.exit_reason, track.exit,
+               open.context);
   }
   return open;
 }

@@ -169,10 +169,10 @@ class RecentTimeline : private TimelineObserver {
     return pcpus_[pcpu.value];
   }
   [[gnu::noinline]] void MakePcpu(PcpuId pcpu) { pcpus_.resize(size_t{pcpu.value} + 1); }
-  // Returns the context of what a vCPU does, with what the options ask to say of an exit, but not
-  // which vCPUs wait, nor the thread.
-  [[nodiscard]] Context ContextIn(const VcpuHistory& vcpu, SegmentKind kind, bool nested,
-                                  uint32_t reason, uint64_t exit) const;
+  // Sets the context to that of what a vCPU does, with what the options ask to say of an exit, but
+  // sets neither which vCPUs wait, nor the thread.
+  void SetContext(const VcpuHistory& vcpu, SegmentKind kind, bool nested, uint32_t reason,
+                  uint64_t exit, Context& context) const;
   // Calls visit(part, waiting, thread) for the parts of a range in which a vCPU runs that differ in
   // which vCPUs wait, or in the thread, where the options ask for these.
   template <typename Visitor>
@@ -182,10 +182,10 @@ class RecentTimeline : private TimelineObserver {
   // (PlacingOptions::of_trace).
   static constexpr size_t kKept = 8;
   // Returns a new interval of the vCPU, which has the index `index`, for samples that can have been
-  // in it. The caller says of which timeslice it is.
+  // in it. The caller sets its context, and of which timeslice it is: in its place, as a copy of
+  // what was written just before would wait until that is in the cache.
   [[gnu::always_inline]] TimelineInterval& NewInterval(VcpuHistory& vcpu, uint32_t index,
-                                                       VcpuRef ref, PcpuId pcpu, TscRange range,
-                                                       const Context& context) {
+                                                       VcpuRef ref, PcpuId pcpu, TscRange range) {
     if (options_.of_trace) vcpu.intervals.KeepLast(kKept);
     // Samples of the trace are looked up by pCPU only where it was idle.
     if (!options_.of_trace || IsIdle(ref)) {
@@ -195,7 +195,6 @@ class RecentTimeline : private TimelineObserver {
     }
     TimelineInterval& interval = vcpu.intervals.Append();
     interval.range = range;
-    interval.context = context;
     interval.vcpu = ref;
     interval.pcpu = pcpu;
     return interval;
