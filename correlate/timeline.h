@@ -224,6 +224,9 @@ class Timeline {
   Timeline(const Timeline&) = delete;
   Timeline& operator=(const Timeline&) = delete;
 
+  // A function that takes the records of one event.
+  using RecordHandler = void(Timeline& self, const trace::Record& record);
+
   // Lets records of other pCPUs catch up before a record changes a vCPU that seems to run there;
   // null: records come in the order of time. `late` outlives the calls that take records.
   void SetLateRecords(LateRecords* late) { late_ = late; }
@@ -245,21 +248,25 @@ class Timeline {
   // Take the two kinds of items, for loops that know which one they have.
   void TakeRecord(const trace::Record& record) {
     now_ = record.tsc;
-    if (RecordHandler* take = handlers_[static_cast<size_t>(record.event)]) take(*this, record);
+    if (RecordHandler* take = HandlerOf(record.event)) take(*this, record);
   }
   // Takes a record in the order trace::RecordOrder::kCrossing. now() does not go back, and does not
   // move on at records that change nothing here.
   void TakeCrossingOrder(const trace::Record& record) {
-    if (RecordHandler* take = handlers_[static_cast<size_t>(record.event)]) {
-      now_ = std::max(now_, record.tsc);
-      take(*this, record);
-    }
+    if (RecordHandler* take = HandlerOf(record.event)) TakeCrossingOrder(record, *take);
+  }
+  // The same, where HandlerOf the record's event is known: the event was written just before, so
+  // that to look for it takes longer than the call.
+  void TakeCrossingOrder(const trace::Record& record, RecordHandler& take) {
+    now_ = std::max(now_, record.tsc);
+    take(*this, record);
   }
   void TakeNonRecord(const trace::Item& item);
-  // Whether records of the event change anything here; other records need not be taken.
-  [[nodiscard]] bool Handles(trace::Event event) const {
-    return handlers_[static_cast<size_t>(event)] != nullptr;
+  // Returns what takes records of the event; null: they change nothing here, and need not be taken.
+  [[nodiscard]] RecordHandler* HandlerOf(trace::Event event) const {
+    return handlers_[static_cast<size_t>(event)];
   }
+  [[nodiscard]] bool Handles(trace::Event event) const { return HandlerOf(event) != nullptr; }
   // Ends everything that is open, at the time of the last item.
   void Finish();
 
@@ -312,8 +319,6 @@ class Timeline {
     }
     if (late_ != nullptr) late_->CatchUp(vcpu.pcpu, by, at);
   }
-  // A function that takes a record of one event.
-  using RecordHandler = void(Timeline& self, const trace::Record& record);
   // What is known of one pCPU now.
   struct PcpuTrack {
     std::optional<Tsc> begin;  // the begin of its trace, until a vCPU is seen to run there

@@ -27,8 +27,8 @@ class ObserverHandler {
  public:
   // Who wants the records of an event.
   struct Wanted {
-    bool timeline = false;
-    uint32_t observers = 0;  // correlate::WhoWants
+    Timeline::RecordHandler* timeline = nullptr;  // null: it does not
+    uint32_t observers = 0;                       // correlate::WhoWants
   };
 
   ObserverHandler(std::span<TraceObserver* const> observers, Timeline& timeline)
@@ -36,9 +36,9 @@ class ObserverHandler {
     for (size_t i = 0; i < trace::kEventCount; ++i) {
       const auto event = static_cast<trace::Event>(i);
       Wanted& wanted = wanted_[i];
-      wanted.timeline = timeline.Handles(event);
+      wanted.timeline = timeline.HandlerOf(event);
       wanted.observers = WhoWants(event, observers);
-      if (wanted.timeline || wanted.observers != 0) events_[i] = &wanted;
+      if (wanted.timeline != nullptr || wanted.observers != 0) events_[i] = &wanted;
     }
   }
   ObserverHandler(const ObserverHandler&) = delete;
@@ -48,7 +48,7 @@ class ObserverHandler {
 
   void TakeRecord(const trace::Record& record, const Wanted& wanted) const {
     ShowRecord(record, timeline_, wanted.observers, observers_);
-    if (wanted.timeline) timeline_.TakeCrossingOrder(record);
+    if (wanted.timeline != nullptr) timeline_.TakeCrossingOrder(record, *wanted.timeline);
   }
   void TakeNonRecord(const trace::Item& item) const {
     for (TraceObserver* each : observers_) each->OnNonRecord(item);

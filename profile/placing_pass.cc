@@ -29,13 +29,12 @@ PlacingPass::PlacingPass(const TraceTakers& takers, RecordOrder order, Cycles le
   for (size_t i = 0; i < trace::kEventCount; ++i) {
     const auto event = static_cast<trace::Event>(i);
     Wanted& wanted = wanted_[i];
-    wanted.placer = takers.placer.Handles(event);
+    wanted.placer = takers.placer.TakerOf(event);
     wanted.samples = takers.samples != nullptr && correlate::ExitSamples::Handles(event);
     wanted.observer = takers.observer != nullptr && takers.observer->Wants(event);
     wanted.trace_observers = correlate::WhoWants(event, takers.trace_observers);
-    if (wanted.placer || wanted.samples || wanted.observer || wanted.trace_observers != 0) {
-      events_[i] = &wanted;
-    }
+    const bool shown = wanted.samples || wanted.observer || wanted.trace_observers != 0;
+    if (shown || wanted.placer.Takes()) events_[i] = &wanted;
   }
 }
 
@@ -50,7 +49,7 @@ PlacingPass::PlacingPass(const TraceTakers& takers, RecordOrder order, Cycles le
 [[gnu::always_inline]] inline void PlacingPass::Handler::TakeRecord(const trace::Record& record,
                                                                     const Wanted& wanted) const {
   Show(record, wanted);
-  if (wanted.placer) takers.placer.TakeRecord(record);
+  if (wanted.placer.Takes()) takers.placer.TakeRecord(record, wanted.placer);
   if (wanted.samples && takers.samples->has_next()) takers.placer.PlaceDue();
 }
 

@@ -46,7 +46,7 @@ class PlacingPass {
  private:
   // Who wants the records of an event.
   struct Wanted {
-    bool placer = false;
+    correlate::Placer::Taker placer{};
     bool samples = false;
     bool observer = false;
     uint32_t trace_observers = 0;  // correlate::WhoWants

@@ -44,8 +44,9 @@ class Placer {
   Placer& operator=(Placer&&) = delete;
   ~Placer();
 
-  // Whether records of the event change anything here but the time.
-  [[nodiscard]] bool Handles(trace::Event event) const { return timeline_.Handles(event); }
+  // Returns what takes the records of the event.
+  using Taker = RecentTimeline::Taker;
+  [[nodiscard]] Taker TakerOf(trace::Event event) const { return timeline_.TakerOf(event); }
   // Takes the next item of the trace in the order of time, and places the samples whose brackets
   // have passed.
   void Take(const trace::Item& item);
@@ -55,9 +56,11 @@ class Placer {
   [[nodiscard]] bool has_waiting() const { return !batch_.empty(); }
   // Returns the time before which no sample is to be placed, but those of PlacingOptions::of_trace,
   // by PlaceDue; it is later than now(). The items before it may instead be taken by TakeRecord and
-  // TakeNonRecord, in the order of the options and without the records that are not handled. O(1).
+  // TakeNonRecord, in the order of the options and without the records that nothing takes. O(1).
   [[nodiscard]] Tsc deadline() const;
-  void TakeRecord(const trace::Record& record) { timeline_.TakeRecord(record); }
+  void TakeRecord(const trace::Record& record, const Taker& taker) {
+    timeline_.TakeRecord(record, taker);
+  }
   void TakeNonRecord(const trace::Item& item) { timeline_.TakeNonRecord(item); }
   // Timeline::SetLateRecords.
   void SetLateRecords(LateRecords* late) { timeline_.SetLateRecords(late); }

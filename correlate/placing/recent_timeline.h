@@ -54,9 +54,15 @@ class RecentTimeline : private TimelineObserver {
   RecentTimeline(const PlacingOptions& options, PlacingObserver& observer, CrossChecks& checks,
                  TimelineObserver* next);
 
-  // Whether a record of the event changes anything here but the time.
-  [[nodiscard]] bool Handles(trace::Event event) const {
-    return timeline_.Handles(event) || noted_events_[static_cast<size_t>(event)];
+  // What takes the records of an event.
+  struct Taker {
+    Timeline::RecordHandler* timeline = nullptr;  // null: they change nothing in the timeline
+    bool noted = false;                           // NoteRecord takes them
+    // Whether they change anything here but the time.
+    [[nodiscard]] bool Takes() const { return timeline != nullptr || noted; }
+  };
+  [[nodiscard]] Taker TakerOf(trace::Event event) const {
+    return {timeline_.HandlerOf(event), noted_events_[static_cast<size_t>(event)]};
   }
   // Takes the next item of the trace in the order of time: all that comes before it has been taken.
   // O(1) amortised.
@@ -72,16 +78,16 @@ class RecentTimeline : private TimelineObserver {
     // Here alone now() is the same in each order.
     if (!unsettled_.empty()) SettleOld();
   }
-  // Take the next record or item in the order of the options. Records of events that are not
-  // handled may be left out, but for those before the first one. O(1) amortised.
-  void TakeRecord(const trace::Record& record) {
+  // Take the next record or item in the order of the options. Records whose `taker`, that of their
+  // event, takes nothing may be left out, but for those before the first one. O(1) amortised.
+  void TakeRecord(const trace::Record& record, const Taker& taker) {
     threads_.Advance(record.tsc);
     if (options_.order == trace::RecordOrder::kTime) {
       timeline_.TakeRecord(record);
-    } else {
-      timeline_.TakeCrossingOrder(record);
+    } else if (taker.timeline != nullptr) {
+      timeline_.TakeCrossingOrder(record, *taker.timeline);
     }
-    Note(record);
+    if (taker.noted) NoteRecord(record);
   }
   void TakeNonRecord(const trace::Item& item) {
     threads_.Advance(item.record.tsc);
