@@ -86,8 +86,7 @@ void ExitCounts::CountLengths(Exits& exits, const Several& all) {
       exits.steps_at = all.begins[i];
     }
     const uint32_t step = LengthStep(all.lengths[i]);
-    ++exits.by_step[step];
-    exits.has_step[step / 64] |= uint64_t{1} << step % 64;
+    if (exits.by_step[step]++ == 0) exits.has_step[step / 64] |= uint64_t{1} << step % 64;
   }
   exits.lengths.AddAll(all.lengths, Weighting::kByCount);
 }
