@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "trace/ordered_stream.h"
+#include "trace/probe.h"
 
 namespace xenoscope::profile {
 namespace {
@@ -83,13 +83,9 @@ trace::Dialect RecordedDialect(const recording::RecordingInfo& info) {
 
 trace::Dialect CompleteDialect(trace::Dialect known, const trace::TraceFile& trace) {
   if (known.vendor != trace::Vendor::kUnknown) return known;
-  trace::DialectEvidence evidence;
-  trace::OrderedStream stream = trace.Stream();
-  while (const trace::Item* item = stream.Next()) {
-    if (item->kind == trace::ItemKind::kRecord) evidence.Observe(item->record);
-    if (evidence.Enough()) break;
-  }
-  const trace::Dialect inferred = evidence.Conclude();
+  // About a million records.
+  constexpr uint64_t kBeginning = uint64_t{20} << 20;
+  const trace::Dialect inferred = trace::FindVendor(trace, kBeginning);
   known.vendor = inferred.vendor;
   known.vendor_source = inferred.vendor_source;
   return known;

@@ -33,9 +33,6 @@ bool ImpossibleOnSvm(uint32_t reason) {
 // No order of pages that Xen allocates reaches this (MAX_ORDER, xen/include/asm/config.h: 20).
 constexpr uint32_t kMaxOrder = 32;
 
-constexpr uint64_t kEnoughRecords = 1'000'000;
-constexpr uint64_t kEnoughExits = 100;
-
 // Two thousand million cycles last less than 2^32 ns on any processor above 466 MHz.
 constexpr uint64_t kLongestInterval = 2'000'000'000;
 constexpr uint64_t kShortestRow = 10'000'000;  // nanoseconds
@@ -128,7 +125,6 @@ void DialectEvidence::ObserveOrder(uint32_t first, uint32_t second) {
 }
 
 void DialectEvidence::Observe(const Record& record) {
-  ++records_;
   const Payload& payload = record.payload;
   const uint32_t words = payload.count();
   switch (record.event) {
@@ -190,10 +186,6 @@ void DialectEvidence::Observe(const Record& record) {
     default:
       break;
   }
-}
-
-bool DialectEvidence::Enough() const {
-  return records_ >= kEnoughRecords || (from_ + 1 == before_ && vmx_ + svm_ >= kEnoughExits);
 }
 
 Dialect DialectEvidence::Conclude() const {

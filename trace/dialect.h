@@ -63,8 +63,6 @@ class DialectEvidence {
   // Returns the dialect as far as the records say it. A part stays unknown where they contradict
   // each other.
   [[nodiscard]] Dialect Conclude() const;
-  // Whether more records can hardly change the conclusion.
-  [[nodiscard]] bool Enough() const;
 
  private:
   void ObserveExit(const Record& record);
@@ -76,7 +74,6 @@ class DialectEvidence {
   XenVersion before_ = kAfterAllVersions;
   uint64_t vmx_ = 0;
   uint64_t svm_ = 0;
-  uint64_t records_ = 0;
   bool short_candidate_ = false;   // a runq_candidate of three words was seen
   uint64_t plausible_orders_ = 0;  // memory records that read well as those of 4.18 and later
 };

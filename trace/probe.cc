@@ -99,15 +99,27 @@ class Prober {
   Probe probe_;
 };
 
-// Takes records that may show the vendor.
-struct ExitHandler {
-  DialectEvidence evidence;
-
+// Takes records until one shows the vendor.
+class VendorHandler {
+ public:
   static constexpr auto kEvents =
       TargetsOf({Event::kRunstateChange, Event::kContinueRunning, Event::kHvmVmexit,
                  Event::kHvmSvmExit, Event::kHvmIntr, Event::kHvmSmi});
-  void TakeRecord(const Record& record, const AnyTarget& /*target*/) { evidence.Observe(record); }
+
+  void TakeRecord(const Record& record, const AnyTarget& /*target*/) {
+    const bool is_change =
+        record.event == Event::kRunstateChange || record.event == Event::kContinueRunning;
+    if (is_change || known()) return;
+    evidence_.Observe(record);
+    dialect_ = evidence_.Conclude();
+  }
   void TakeNonRecord(const Item& /*item*/) const {}
+  [[nodiscard]] bool known() const { return dialect_.vendor_source != DialectSource::kUnknown; }
+  [[nodiscard]] const Dialect& dialect() const { return dialect_; }
+
+ private:
+  DialectEvidence evidence_;
+  Dialect dialect_;
 };
 
 // Notes which domains have vCPUs.
@@ -127,21 +139,31 @@ class DomainsSeen {
   absl::flat_hash_set<DomainId> seen_;
 };
 
-// How far FindVendor reads before it looks whether it knows, in cycles (about a tenth of a second).
-constexpr Cycles kBetweenLooks = Cycles{1} << 28;
+// Returns the pCPU's windows from the index `first` on, at most so many.
+PcpuWindows Some(const PcpuWindows& all, size_t first, size_t most) {
+  const auto begin = all.windows.begin() + static_cast<ptrdiff_t>(first);
+  const size_t count = std::min(most, all.windows.size() - first);
+  return {all.pcpu, {begin, begin + static_cast<ptrdiff_t>(count)}, all.tsc_offset};
+}
 
 }  // namespace
 
-Dialect FindVendor(const TraceFile& file) {
-  OrderedStream stream = file.Stream();
-  ExitHandler exits;
-  Dialect dialect;
-  while (stream.next_tsc() != stream.kEnd && dialect.vendor_source == DialectSource::kUnknown) {
-    stream.ForEach<false, RecordOrder::kTime>(stream.next_tsc() + kBetweenLooks,
-                                              ExitHandler::kEvents, exits);
-    dialect = exits.evidence.Conclude();
+Dialect FindVendor(const TraceFile& file, uint64_t most_bytes) {
+  VendorHandler vendor;
+  uint64_t read = 0;
+  // Each pCPU alone: nothing here depends on the others, and a merge takes longer.
+  for (size_t first = 0, open = 1; open > 0 && read < most_bytes; first = 2 * first + 1) {
+    open = 0;
+    for (const PcpuWindows& pcpu : file.index().pcpus) {
+      if (first >= pcpu.windows.size()) continue;
+      ++open;
+      PcpuWindows part = Some(pcpu, first, first + 1);
+      for (const Window& each : part.windows) read += each.end - each.begin;
+      GivePart(file.bytes(), std::move(part), VendorHandler::kEvents, vendor);
+      if (vendor.known()) return vendor.dialect();
+    }
   }
-  return dialect;
+  return vendor.dialect();
 }
 
 size_t CountDomains(const TraceFile& file, size_t enough) {

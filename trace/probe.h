@@ -27,9 +27,10 @@ struct Probe {
 // some milliseconds. The vendor may stay unknown if guests ran only in the parts that are not read.
 [[nodiscard]] Probe ProbeTrace(const TraceFile& file, uint64_t max_bytes = uint64_t{4} << 20);
 
-// Returns what the first exits that show a vendor say of the dialect; its vendor is unknown if none
-// does. Reads the trace up to there.
-[[nodiscard]] Dialect FindVendor(const TraceFile& file);
+// Returns what the first record that shows a vendor says of the dialect; its vendor is unknown if
+// none does. Reads 1, 2, 4, ... windows of each pCPU in turn, until it has found it, or has read
+// `most_bytes`.
+[[nodiscard]] Dialect FindVendor(const TraceFile& file, uint64_t most_bytes = UINT64_MAX);
 
 // Returns how many domains, without the idle one, are seen to have vCPUs where the trace is looked
 // at; never more than `enough`. Looks at a quarter of a megabyte, and at four megabytes where this

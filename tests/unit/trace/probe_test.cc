@@ -39,6 +39,16 @@ TEST(Probe, FindsTheVendorInTheFirstExitThatShowsIt) {
   EXPECT_EQ(VendorOf(std::nullopt, std::nullopt).vendor_source, DialectSource::kUnknown);
 }
 
+TEST(Probe, LooksForTheVendorUpToTheBytesThatItMayRead) {
+  TraceBuilder trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 1000, {kD1V0})});
+  for (uint64_t i = 0; i < 9; ++i) trace.Window(0, {Rec(kVmexit64, 2000 + i, {kVmxHlt, 0, 0})});
+  const auto file = TraceFile::FromBytes(trace.bytes(), "test");
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(FindVendor(*file, 1).vendor, Vendor::kUnknown);  // the first window
+  EXPECT_EQ(FindVendor(*file, 100).vendor, Vendor::kVmx);
+}
+
 // Returns eight records of the event with so many words, all of them 2, and a TSC if Xen gives one.
 std::vector<std::vector<uint32_t>> RecordsOf(Event event, uint32_t words) {
   std::vector<std::vector<uint32_t>> records;
