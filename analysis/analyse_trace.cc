@@ -16,11 +16,12 @@ namespace xenoscope::analysis {
 namespace {
 
 absl::Status CheckBytes(const TraceTotals& totals, const std::string& name) {
-  const uint64_t accounted = totals.header_bytes + totals.record_bytes + totals.damaged_bytes;
+  const uint64_t accounted =
+      totals.header_bytes + totals.record_bytes + totals.unread.damaged_bytes;
   if (accounted == totals.bytes) return absl::OkStatus();
   return InternalError("{}: {} bytes, but headers {} + records {} + damaged {} are {}", name,
-                       totals.bytes, totals.header_bytes, totals.record_bytes, totals.damaged_bytes,
-                       accounted);
+                       totals.bytes, totals.header_bytes, totals.record_bytes,
+                       totals.unread.damaged_bytes, accounted);
 }
 
 // Finds the vendor, without which exits have no names, if the first records did not show it: a
@@ -62,6 +63,7 @@ void Complete(const trace::TraceFile& file, const TraceHints& hints, SidePasses&
   totals.records = all.records;
   totals.record_bytes = all.bytes;
   metadata.range = {totals.first, totals.last};
+  metadata.unread = totals.unread;
   if (ClocksMayDiffer(file, totals)) {
     metadata.skews = side.Skews(metadata.range, totals.faults.mismatches);
   }

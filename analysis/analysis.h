@@ -17,6 +17,7 @@
 #include "trace/cursor.h"
 #include "trace/dialect.h"
 #include "trace/record.h"
+#include "trace/unread_counts.h"
 #include "trace/volume.h"
 
 namespace xenoscope::analysis {
@@ -42,6 +43,7 @@ struct TraceMetadata {
   uint64_t vcpus = 0;            // number of vCPUs that were seen; 0 before the end of the pass
   // Clocks that differ; searched for at the end of the pass where the timeline has faults.
   std::vector<correlate::ClockSkew> skews{};
+  trace::UnreadCounts unread{};  // known at the end of the pass
 };
 
 // What a call may change in an analysis. The trace is divided over threads by time. A thread that

@@ -11,9 +11,24 @@
 #include "correlate/pcpu_groups.h"
 #include "trace/cursor.h"
 #include "trace/ordered_stream.h"
+#include "trace/record.h"
+#include "trace/unread_counts.h"
 
 namespace xenoscope::analysis {
 namespace {
+
+// Gives all to a pipeline, and counts what could not be read.
+struct CountingHandler {
+  RecordPipeline& pipeline;
+  trace::UnreadCounts unread{};
+  void TakeRecord(const trace::Record& record, const Dispatcher::EventRoute& route) const {
+    pipeline.TakeRecord(record, route);
+  }
+  void TakeNonRecord(const trace::Item& item) {
+    unread.Count(item);
+    pipeline.TakeNonRecord(item);
+  }
+};
 
 // Ends the pipeline.
 void Finish(RecordPipeline& pipeline, const std::vector<Subscriber*>& subscribers) {
@@ -29,8 +44,10 @@ absl::StatusOr<TraceMetadata> PassOverTrace(const trace::TraceFile& file, const 
   RecordPipeline pipeline(subscribers);
   trace::OrderedStream stream = file.Stream();
   if (!file.index().pcpus.empty()) metadata.range.begin = stream.next_tsc();
-  pipeline.Pass<true>(stream, stream.kEnd, pipeline);
+  CountingHandler handler{pipeline};
+  pipeline.Pass<true>(stream, stream.kEnd, handler);
   Finish(pipeline, subscribers);
+  metadata.unread = handler.unread;
   metadata.range.end = pipeline.timeline().now();
   XENOSCOPE_RETURN_IF_ERROR(CheckLimits(file, pipeline.timeline().faults(),
                                         pipeline.timeline().vcpus().size(), metadata.range));

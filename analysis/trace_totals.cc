@@ -6,13 +6,14 @@ namespace xenoscope::analysis {
 
 void TraceTotals::CountNonRecord(const trace::Item& item) {
   using trace::ItemKind;
+  unread.Count(item);
   switch (item.kind) {
     case ItemKind::kUnknownEvent:
       ++unknown_events;
       KeepUnknown(item.record.id, 1);
       break;
     case ItemKind::kMalformed:
-      if (malformed++ == 0) first_malformed_offset = item.record.offset;
+      if (unread.malformed == 1) first_malformed_offset = item.record.offset;
       break;
     case ItemKind::kWrap:
       ++padding;
@@ -22,8 +23,6 @@ void TraceTotals::CountNonRecord(const trace::Item& item) {
       lost_records += item.record.payload.Word(0);
       break;
     case ItemKind::kDamaged:
-      ++damages;
-      damaged_bytes += item.damage.bytes;
       KeepDamage(item.damage);
       break;
     case ItemKind::kRecord:
@@ -36,13 +35,11 @@ void TraceTotals::CountNonRecord(const trace::Item& item) {
 
 void TraceTotals::Append(const TraceTotals& later) {
   unknown_events += later.unknown_events;
-  if (malformed == 0) first_malformed_offset = later.first_malformed_offset;
-  malformed += later.malformed;
+  if (unread.malformed == 0) first_malformed_offset = later.first_malformed_offset;
   padding += later.padding;
   loss_marks += later.loss_marks;
   lost_records += later.lost_records;
-  damages += later.damages;
-  damaged_bytes += later.damaged_bytes;
+  unread.Append(later.unread);
   last = std::max(last, later.last);
   for (const auto& [id, count] : later.unknown_by_id) KeepUnknown(id, count);
   for (const trace::Damage& damage : later.first_damages) KeepDamage(damage);

@@ -10,25 +10,24 @@
 #include "correlate/guest_clocks.h"
 #include "correlate/timeline.h"
 #include "trace/record.h"
+#include "trace/unread_counts.h"
 #include "trace/windows.h"
 
 namespace xenoscope::analysis {
 
 // The totals of a trace. records includes the records that other fields name; record_bytes +
-// header_bytes + damaged_bytes is the size of the file (checked).
+// header_bytes + unread.damaged_bytes is the size of the file (checked).
 struct TraceTotals {
   uint64_t bytes = 0;
   uint64_t header_bytes = 0;  // bytes of window headers
   uint64_t record_bytes = 0;
-  uint64_t damaged_bytes = 0;
   uint64_t records = 0;         // all records, those counted below included
   uint64_t unknown_events = 0;  // records of events that this version does not know
-  uint64_t malformed = 0;       // records with a number of words, or of a vCPU, that no Xen has
   uint64_t first_malformed_offset = 0;
   uint64_t padding = 0;  // records that fill up the end of a ring
   uint64_t loss_marks = 0;
   uint64_t lost_records = 0;  // records lost, as the marks say
-  uint64_t damages = 0;
+  trace::UnreadCounts unread;
   uint64_t pcpus = 0;
   Tsc first;
   Tsc last;

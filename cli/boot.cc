@@ -71,6 +71,7 @@ void WarnOf(const guests::Boot& boot, const BootTrace& trace, const std::string&
                name, sampler::kMaxBootTraceBytes >> 20,
                kernel.function_events.events > 0 ? ", trace fewer functions" : "");
   }
+  WarnOfUnread(boot.unread);
   WarnOfDamage(name, kernel.faults);
   WarnOfClock(name, trace.clock);
 }
@@ -137,7 +138,7 @@ absl::Status ShowBootCalls(const guests::Boot& boot, const BootTrace& trace,
   const size_t phases = begins.size();
   begins.push_back(boot.kernel.end + 1);  // an event at the end is of the last phase
   threads[0].SetCallParts(std::move(begins));
-  XENOSCOPE_RETURN_IF_ERROR(guests::FollowThreads(threads, &input.trace));
+  XENOSCOPE_RETURN_IF_ERROR(guests::FollowThreads(threads, &input.trace).status());
   const guests::CallTrees& calls = threads[0].calls();
   if (calls.nodes().empty()) {
     return NotFoundError(

@@ -104,6 +104,7 @@ absl::StatusOr<report::DumpResult> Write(const trace::TraceFile& trace, bool exi
   XENOSCOPE_ASSIGN_OR_RETURN(const report::ExitDumpResult found,
                              report::DumpExits(trace, dump, sink));
   for (const std::string& note : ExitNotes(found)) fmt::print(stderr, "xenoscope: {}\n", note);
+  WarnOfUnread(found.unread);
   return report::DumpResult{found.contradictions, found.last};
 }
 

@@ -77,13 +77,13 @@ absl::Status PutThreads(const ProfileSource& source, const report::ProfileReport
                              OpenKernelTraces(*source.recording(), source.trace()));
   if (kernels.traces.empty()) return absl::OkStatus();
   std::vector<guests::ThreadStates> named = ThreadsOf(kernels);
-  XENOSCOPE_RETURN_IF_ERROR(guests::FollowThreads(named, source.trace()));
+  XENOSCOPE_RETURN_IF_ERROR(guests::FollowThreads(named, source.trace()).status());
   report::PerfettoThreads threads(
       named, writer.packets(), [&out](DomainId domain) { return report::DomainLabel(out, domain); },
       [&writer](VcpuRef vcpu) { return writer.TrackOf(vcpu); });
   std::vector<guests::ThreadStates> shown = ThreadsOf(kernels);
   for (guests::ThreadStates& domain : shown) domain.SetObserver(&threads);
-  XENOSCOPE_RETURN_IF_ERROR(guests::FollowThreads(shown, source.trace()));
+  XENOSCOPE_RETURN_IF_ERROR(guests::FollowThreads(shown, source.trace()).status());
   WarnOfCpus(threads.left_out());
   return threads.Finish();
 }
@@ -98,7 +98,7 @@ absl::Status AddThreads(const ProfileSource& source, const report::ProfileReport
   std::vector<guests::ThreadStates> domains = ThreadsOf(kernels);
   report::PageThreads threads(domains, shown);
   for (guests::ThreadStates& domain : domains) domain.SetObserver(&threads);
-  XENOSCOPE_RETURN_IF_ERROR(guests::FollowThreads(domains, source.trace()));
+  XENOSCOPE_RETURN_IF_ERROR(guests::FollowThreads(domains, source.trace()).status());
   XENOSCOPE_ASSIGN_OR_RETURN(timeline["threads"], threads.ToJson([&out](DomainId domain) {
     return report::DomainLabel(out, domain);
   }));

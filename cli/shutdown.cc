@@ -161,6 +161,7 @@ absl::Status ShowShutdown(const ShutdownOptions& options) {
       guests::FollowShutdown(domain, std::move(phases), recording.info().changes, input.trace);
   if (!followed.ok()) return InContext(followed.status(), name);
   const guests::Shutdown& shutdown = *followed;
+  WarnOfUnread(shutdown.unread);
   if (!shutdown.destroyed) {
     fmt::print(
         stderr,

@@ -53,7 +53,7 @@ absl::StatusOr<std::string> ThreadPath(const PathRequest& request, const KernelT
   }
   guests::PathFinder finder(request.range);
   for (guests::ThreadStates& each : domains) each.SetObserver(&finder);
-  XENOSCOPE_RETURN_IF_ERROR(guests::FollowThreads(domains, xen));
+  XENOSCOPE_RETURN_IF_ERROR(guests::FollowThreads(domains, xen).status());
   // A number may be used again: the thread with it that ran longest.
   std::optional<size_t> thread;
   for (size_t i = 0; i < domain->threads().size(); ++i) {

@@ -228,7 +228,9 @@ absl::Status ShowThreads(const ThreadsCommandOptions& options) {
   }
   if (!options.path.empty()) return ShowPath(options, recording, input, kernels);
   std::vector<guests::ThreadStates> domains = ThreadsOf(kernels);
-  XENOSCOPE_RETURN_IF_ERROR(guests::FollowThreads(domains, input ? &input->trace : nullptr));
+  XENOSCOPE_ASSIGN_OR_RETURN(const trace::UnreadCounts unread,
+                             guests::FollowThreads(domains, input ? &input->trace : nullptr));
+  WarnOfUnread(unread);
   const recording::RecordingInfo& info = recording.info();
   for (const guests::ThreadStates& domain : domains) WarnOfFaults(domain, info);
   const bool text = options.format == "text";

@@ -236,7 +236,9 @@ absl::Status CheckFigures(const profile::TraceInput& input, std::span<const trac
   return absl::OkStatus();
 }
 
-void WarnOfClockSkew(const analysis::TraceMetadata& metadata) {
+// Says on stderr what of the trace could not be read, and which clocks differ.
+void WarnOfTrace(const analysis::TraceMetadata& metadata) {
+  WarnOfUnread(metadata.unread);
   if (metadata.skews.empty()) return;
   fmt::print(stderr, "xenoscope: {}\n", report::SkewNote(metadata.skews, metadata.clock));
 }
@@ -269,7 +271,7 @@ absl::Status ShowSeries(const TimelineOptions& options,
   const trace::TraceFile& trace = source.input.trace;
   XENOSCOPE_ASSIGN_OR_RETURN(const analysis::SeriesTotals totals,
                              analysis::ComputeSeriesTotals(trace, source.hints, request));
-  WarnOfClockSkew(totals.metadata);
+  WarnOfTrace(totals.metadata);
   if (draw) {
     const double seconds = totals.metadata.clock.Seconds(totals.length);
     const std::string subtitle =
@@ -334,7 +336,7 @@ absl::Status DrawScatter(const TimelineOptions& options, const Source& source,
   report::PointExtent totals(info.kind);
   XENOSCOPE_ASSIGN_OR_RETURN(const analysis::TraceMetadata metadata,
                              ScatterPass(source, info, parameter).Give(totals));
-  WarnOfClockSkew(metadata);
+  WarnOfTrace(metadata);
   ScatterPass points(source, info, parameter);
   const report::TerminalStyle terminal = Terminal();
   const bool svg = options.plot != "-";
@@ -352,7 +354,7 @@ absl::Status ShowScatter(const TimelineOptions& options, const analysis::Scatter
   XENOSCOPE_RETURN_IF_ERROR(CheckFigures(source.input, {&info.figure, 1}));
   if (!options.plot.empty()) return DrawScatter(options, source, info, parameter);
   XENOSCOPE_ASSIGN_OR_RETURN(const analysis::TraceMetadata metadata, source.Metadata());
-  WarnOfClockSkew(metadata);
+  WarnOfTrace(metadata);
   ScatterPass points(source, info, parameter);
   BufferedStdout out;
   report::ScatterRows rows(options.format, info, points.scatter(), metadata);
@@ -421,7 +423,7 @@ absl::Status ShowVcpus(const TimelineOptions& options) {
     XENOSCOPE_ASSIGN_OR_RETURN(analysis::AnalysisResult result,
                                analysis::AnalyseTrace(trace, source.hints, make, source.threads));
     if (result.metadata.range == metadata.range) {
-      WarnOfClockSkew(result.metadata);
+      WarnOfTrace(result.metadata);
       const auto& built = static_cast<const report::VcpuChartBuilder&>(*result.analyses->front());
       return DrawVcpus(options, metadata, chosen, built.Build());
     }

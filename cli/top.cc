@@ -218,7 +218,7 @@ absl::Status View::ReadThreads() {
   domains_ = ThreadsOf(kernels_);
   in_window_.emplace(part_.range);
   for (guests::ThreadStates& domain : domains_) domain.SetObserver(&*in_window_);
-  XENOSCOPE_RETURN_IF_ERROR(guests::FollowThreads(domains_, xen));
+  XENOSCOPE_RETURN_IF_ERROR(guests::FollowThreads(domains_, xen).status());
   return absl::OkStatus();
 }
 

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "report/unread_notes.h"
+
 namespace xenoscope::cli {
 namespace {
 
@@ -102,6 +104,12 @@ absl::StatusOr<profile::TraceInput> OpenTraceInput(const profile::TraceRequest& 
   absl::StatusOr<profile::TraceInput> input = profile::OpenTraceInput(request, warnings);
   for (const std::string& warning : warnings) fmt::print(stderr, "xenoscope: {}\n", warning);
   return input;
+}
+
+void WarnOfUnread(const trace::UnreadCounts& unread) {
+  for (const std::string& note : report::UnreadNotes(unread)) {
+    fmt::print(stderr, "xenoscope: {}\n", note);
+  }
 }
 
 }  // namespace xenoscope::cli

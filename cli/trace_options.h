@@ -4,6 +4,7 @@
 #include "absl/status/statusor.h"
 #include "cli/options.h"
 #include "profile/trace_input.h"
+#include "trace/unread_counts.h"
 
 namespace xenoscope::cli {
 
@@ -15,5 +16,8 @@ void AddTraceOptions(Command command, profile::TraceRequest& request);
 // Opens the trace, and prints warnings about the recording to stderr. Errors: as
 // profile::OpenTraceInput.
 absl::StatusOr<profile::TraceInput> OpenTraceInput(const profile::TraceRequest& request);
+
+// Says on stderr what of a trace could not be read, if there is anything.
+void WarnOfUnread(const trace::UnreadCounts& unread);
 
 }  // namespace xenoscope::cli

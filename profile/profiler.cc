@@ -401,6 +401,7 @@ absl::Status Profiler::PlaceByTrace(correlate::PlacingObserver& first, const Pro
   for (const auto& each : refiners) each->Finish();
   for (correlate::TraceObserver* each : passes.of_placer) each->OnTimelineEnd();
   results.counts = placer.counts();
+  results.counts.unread.CountBetween(request_.trace->index());
   results.exit_counts = exits.Counts();
   results.pv_entries = exits.Entries();
   results.placing_checks = placer.Checks();

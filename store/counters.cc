@@ -28,6 +28,9 @@ void ForEachCount(Samples& samples, Results& results, Visitor visit) {
   visit("nmi_exits", counts.nmi_exits);
   visit("lost_records", counts.lost_records);
   visit("lost_cycles", counts.lost_time);
+  visit("trace_damages", counts.unread.damages);
+  visit("trace_damaged_bytes", counts.unread.damaged_bytes);
+  visit("trace_malformed_records", counts.unread.malformed);
   visit("lost_in_buffers", samples.lost_in_buffers);
   visit("damaged", results.damaged);
 }

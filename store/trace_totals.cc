@@ -45,9 +45,10 @@ struct LossCounter {
   std::string_view name;
   MetricUnit unit = MetricUnit::kCount;
 };
-constexpr std::array kLossCounters = {LossCounter{"samples"}, LossCounter{"lost_in_buffers"},
-                                      LossCounter{"damaged"}, LossCounter{"lost_records"},
-                                      LossCounter{kLostCycles, MetricUnit::kCycles}};
+constexpr std::array kLossCounters = {
+    LossCounter{"samples"},      LossCounter{"lost_in_buffers"},
+    LossCounter{"damaged"},      LossCounter{"trace_damages"},
+    LossCounter{"lost_records"}, LossCounter{kLostCycles, MetricUnit::kCycles}};
 
 // Sums may be anyone's: a whole number of them is bounded.
 uint64_t Whole(double sum) {

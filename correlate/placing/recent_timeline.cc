@@ -66,6 +66,7 @@ void RecentTimeline::NoteRecord(const trace::Record& record) {
 }
 
 void RecentTimeline::TakeLossItem(const trace::Item& item) {
+  counts_.unread.Count(item);
   const Tsc tsc = item.record.tsc;
   const PcpuId pcpu = item.record.pcpu;
   switch (item.kind) {

@@ -31,6 +31,7 @@
 #include "correlate/timeline.h"
 #include "correlate/timeline_history.h"
 #include "trace/record.h"
+#include "trace/unread_counts.h"
 
 namespace xenoscope::correlate {
 
@@ -39,6 +40,7 @@ struct TraceCounts {
   uint64_t nmi_exits = 0;  // while samples were taken
   uint64_t lost_records = 0;
   Cycles lost_time = 0;  // of pCPUs, in which records were lost
+  trace::UnreadCounts unread;
 };
 
 // The parts of a range in which a vCPU may have run without a record, in cycles.

@@ -145,17 +145,18 @@ absl::StatusOr<Boot> FollowBoot(DomainId domain, BootPhases phases, const trace:
   BootSums sums(domain, phases);
   correlate::Timeline timeline(sums);
   trace::OrderedStream stream = xen.Stream();
+  Boot boot;
   while (const trace::Item* const item = stream.Next()) {
     const trace::Record& record = item->record;
     if (item->kind == trace::ItemKind::kRecord && record.event == trace::Event::kDom0DomAdd &&
         record.payload.Word(0) == domain.value) {
       sums.OnCreated(record.tsc);
     }
+    boot.unread.Count(*item);
     timeline.Take(*item);
     if (record.tsc > phases.end) break;
   }
   timeline.Finish();
-  Boot boot;
   boot.kernel = std::move(phases);
   AddPhases(sums, boot);
   XENOSCOPE_RETURN_IF_ERROR(sums.Finish(domain, boot));

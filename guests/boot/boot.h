@@ -14,6 +14,7 @@
 #include "guests/phases/phase_switches.h"
 #include "guests/phases/phase_times.h"
 #include "trace/trace_file.h"
+#include "trace/unread_counts.h"
 
 namespace xenoscope::guests {
 
@@ -28,6 +29,7 @@ struct Boot {
   // Whether the trace has the domain before it first ran.
   bool begins_in_trace = false;
   BootPhases kernel;
+  trace::UnreadCounts unread;  // of the trace, up to the end of the boot
   // By initcall: the times of those that the thread that boots called; of others, nothing.
   std::vector<PhaseTimes> initcall_times;
 };

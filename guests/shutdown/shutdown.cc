@@ -66,16 +66,19 @@ class EndFinder final : public correlate::TimelineObserver {
   DomainId domain_;
 };
 
-// Takes the trace up to the domain's end.
-void Follow(const trace::TraceFile& xen, correlate::TimelineObserver& observer,
-            const std::function<bool(const trace::Record&)>& goes_on) {
+// Takes the trace up to the domain's end. Returns what of it could not be read.
+trace::UnreadCounts Follow(const trace::TraceFile& xen, correlate::TimelineObserver& observer,
+                           const std::function<bool(const trace::Record&)>& goes_on) {
+  trace::UnreadCounts unread;
   correlate::Timeline timeline(observer);
   trace::OrderedStream stream = xen.Stream();
   while (const trace::Item* const item = stream.Next()) {
+    unread.Count(*item);
     timeline.Take(*item);
     if (item->kind == trace::ItemKind::kRecord && !goes_on(item->record)) break;
   }
   timeline.Finish();
+  return unread;
 }
 
 // Adds the phases with their ranges.
@@ -144,7 +147,9 @@ absl::StatusOr<Shutdown> FollowShutdown(DomainId domain, ShutdownPhases phases,
                                         std::span<const recording::DomainChange> changes,
                                         const trace::TraceFile& xen) {
   EndFinder trace(domain);
-  Follow(xen, trace, [&trace](const trace::Record& record) { return trace.OnRecord(record); });
+  Shutdown shutdown;
+  shutdown.unread =
+      Follow(xen, trace, [&trace](const trace::Record& record) { return trace.OnRecord(record); });
   const std::optional<Kind> polled = EndOf(domain, changes);
   if (!trace.last_run) {
     return NotFoundError("Xen's trace has nothing of it");
@@ -152,7 +157,6 @@ absl::StatusOr<Shutdown> FollowShutdown(DomainId domain, ShutdownPhases phases,
   if (!trace.removed && !trace.shut_down && !polled) {
     return NotFoundError("it did not end during the recording");
   }
-  Shutdown shutdown;
   shutdown.kernel = std::move(phases);
   shutdown.guest_end = *trace.last_run;
   if (trace.shut_down) {

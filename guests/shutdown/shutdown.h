@@ -15,6 +15,7 @@
 #include "guests/shutdown/shutdown_phases.h"
 #include "recording/info.h"
 #include "trace/trace_file.h"
+#include "trace/unread_counts.h"
 
 namespace xenoscope::guests {
 
@@ -31,6 +32,7 @@ struct Shutdown {
   recording::DomainChange::Kind how = recording::DomainChange::Kind::kUnknown;
   bool destroyed = false;  // the trace has the end of the domain: the last phase is "destroy"
   ShutdownPhases kernel;
+  trace::UnreadCounts unread;  // of the trace, up to the domain's end
 };
 
 // Returns how the domain ended, by the polls of the recording; nothing: they do not show that it

@@ -124,8 +124,8 @@ class VcpuStates final : public correlate::TimelineObserver {
     if (found == tracks_.end() || found->second->state != TimelineState::kRunning) return;
     TellWaiting(found->second->pcpu, vcpu, {found->second->since, at});
   }
-  // Notes that the trace lost records of the pCPU.
-  void OnLoss(PcpuId pcpu) { ToldOf(pcpu).is_whole = false; }
+  // Notes that records of the pCPU are missing in the trace.
+  void OnGap(PcpuId pcpu) { ToldOf(pcpu).is_whole = false; }
   // Notes that Xen's trace has ended.
   void End() {
     tracks_.clear();
@@ -257,7 +257,9 @@ std::array<bool, trace::kEventCount> OfHandlers() {
 
 }  // namespace
 
-absl::Status FollowThreads(std::span<ThreadStates> domains, const trace::TraceFile* xen) {
+absl::StatusOr<trace::UnreadCounts> FollowThreads(std::span<ThreadStates> domains,
+                                                  const trace::TraceFile* xen) {
+  trace::UnreadCounts unread;
   VcpuStates vcpus(domains);
   correlate::Timeline timeline(vcpus);
   if (xen != nullptr) {
@@ -271,8 +273,10 @@ absl::Status FollowThreads(std::span<ThreadStates> domains, const trace::TraceFi
         const VcpuTrack* const vcpu = timeline.Current(record.pcpu);
         if (vcpu != nullptr) vcpus.OnHandlerRecord(*vcpu, record);
       }
-      if (item->kind == trace::ItemKind::kLossBegin || item->kind == trace::ItemKind::kLost) {
-        vcpus.OnLoss(record.pcpu);
+      unread.Count(*item);
+      if (item->kind == trace::ItemKind::kLossBegin || item->kind == trace::ItemKind::kLost ||
+          item->kind == trace::ItemKind::kDamaged) {
+        vcpus.OnGap(record.pcpu);
       }
       vcpus.SetRecord(record, timeline.Current(record.pcpu));
       timeline.Take(*item);
@@ -282,7 +286,7 @@ absl::Status FollowThreads(std::span<ThreadStates> domains, const trace::TraceFi
   vcpus.End();
   TakeBefore(domains, trace::OrderedStream::kEnd, vcpus);
   for (ThreadStates& domain : domains) XENOSCOPE_RETURN_IF_ERROR(domain.Finish());
-  return absl::OkStatus();
+  return unread;
 }
 
 }  // namespace xenoscope::guests

@@ -202,8 +202,9 @@ constexpr RecordUse kForHandler = RecordUse::kHandler;
 // the VMENTRY, at the vCPU's next exit, or when it is cut off.
 class ExitDumper final : public correlate::TimelineObserver {
  public:
-  ExitDumper(const DumpOptions& options, LineBuffer& out)
+  ExitDumper(const DumpOptions& options, const trace::WindowIndex& windows, LineBuffer& out)
       : options_(options), writer_(options), out_(out), timeline_(*this) {
+    result_.unread.CountBetween(windows);
     writer_.Begin(out_);
   }
 
@@ -231,6 +232,7 @@ class ExitDumper final : public correlate::TimelineObserver {
   void TakeNonRecord(const Item& item) {
     result_.last = std::max(result_.last, item.record.tsc);
     if (item.kind == ItemKind::kLost) result_.lost_records += item.lost;
+    result_.unread.Count(item);
     timeline_.TakeNonRecord(item);
     if (awaits_ && item.kind == ItemKind::kLossBegin) done_ = !HasOpenExits();
   }
@@ -355,7 +357,7 @@ struct ExitSink {
 absl::StatusOr<ExitDumpResult> DumpExits(const trace::TraceFile& file, const DumpOptions& options,
                                          const DumpSink& sink) {
   LineBuffer out(ExitSink::kBlock + kMaxLineBytes);
-  ExitDumper dumper(options, out);
+  ExitDumper dumper(options, file.index(), out);
   const trace::EventTargets<RecordUse> wanted = dumper.Wanted();
   trace::OrderedStream stream = file.Stream();
   ExitSink taker{dumper, wanted, out, {}};

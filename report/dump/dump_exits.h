@@ -8,6 +8,7 @@
 #include "correlate/time_spans.h"
 #include "report/dump/dump.h"
 #include "trace/trace_file.h"
+#include "trace/unread_counts.h"
 
 namespace xenoscope::report {
 
@@ -18,6 +19,7 @@ struct ExitDumpResult {
   uint64_t without_vcpu = 0;  // VMEXIT and VMENTRY records where no vCPU is known to run
   uint64_t outside = 0;       // handlers' records of exits whose VMEXIT is not in the trace
   uint64_t lost_records = 0;
+  trace::UnreadCounts unread;
   correlate::TimeSpans
       contradictions;  // the times of changes from a runstate that the vCPU was not in
   Tsc last;            // the time of the last item that was read

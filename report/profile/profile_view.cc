@@ -27,6 +27,7 @@
 #include "report/profile/pv_entries.h"
 #include "report/table/table_csv.h"
 #include "report/table/table_json.h"
+#include "report/unread_notes.h"
 #include "trace/exit_name.h"
 
 namespace xenoscope::report {
@@ -299,6 +300,7 @@ std::string Foot(const ProfileReport& report, const ProfileSelection& selection)
                        Count(counts.lost_records),
                        CellText(report.clock.Seconds(counts.lost_time), ColumnUnit::kSeconds));
   }
+  for (const std::string& note : UnreadNotes(counts.unread)) out += note + "\n";
   if (counts.repaired > 0) {
     out +=
         fmt::format("{} stale guest addresses corrected from the trace\n", Count(counts.repaired));
@@ -658,6 +660,9 @@ ordered_json ProfileJson(const ProfileReport& report, const ProfileSelection& se
        {{"nmi_exits", counts.nmi_exits},
         {"lost_records", counts.lost_records},
         {"lost_cycles", counts.lost_time},
+        {"damages", counts.unread.damages},
+        {"damaged_bytes", counts.unread.damaged_bytes},
+        {"malformed_records", counts.unread.malformed},
         {"unread_after_seconds",
          report.unread_from ? ordered_json(UnreadAfter(report)) : ordered_json()}}},
       {"cpu_hz", report.clock.hz},

@@ -100,11 +100,11 @@ ordered_json JsonTrace(const AnalysisResult& result) {
       {"vendor_source", trace::ToString(result.metadata.dialect.vendor_source)},
       {"loss_marks", trace.loss_marks},
       {"unknown_events", trace.unknown_events},
-      {"malformed_records", trace.malformed},
+      {"malformed_records", trace.unread.malformed},
       {"first_malformed_offset", trace.first_malformed_offset},
       {"padding_records", trace.padding},
-      {"damages", trace.damages},
-      {"damaged_bytes", trace.damaged_bytes},
+      {"damages", trace.unread.damages},
+      {"damaged_bytes", trace.unread.damaged_bytes},
       {"runstate_mismatches", trace.faults.runstate_mismatches},
       {"first_mismatch_offset", trace.faults.first_mismatch_offset},
       {"exits_without_vcpu", trace.faults.exits_without_vcpu},
@@ -494,21 +494,21 @@ std::string TraceText(const AnalysisResult& result) {
     if (trace.unknown_by_id.size() == analysis::TraceTotals::kUnknownKept) text += ", ...";
     text += ")\n";
   }
-  if (trace.malformed > 0) {
+  if (trace.unread.malformed > 0) {
     text += fmt::format(
         "malformed: {} record{} with a size or vCPU number that no version of Xen writes; the "
         "first at byte {}\n",
-        trace.malformed, Plural(trace.malformed), trace.first_malformed_offset);
+        trace.unread.malformed, Plural(trace.unread.malformed), trace.first_malformed_offset);
   }
-  if (trace.damages > 0) {
-    text += fmt::format("damaged: {} place{}, {} bytes skipped\n", trace.damages,
-                        Plural(trace.damages), trace.damaged_bytes);
+  if (trace.unread.damages > 0) {
+    text += fmt::format("damaged: {} place{}, {} bytes skipped\n", trace.unread.damages,
+                        Plural(trace.unread.damages), trace.unread.damaged_bytes);
     for (const trace::Damage& damage : trace.first_damages) {
       text += fmt::format("  byte {}: {} ({} bytes)\n", damage.offset, trace::ToString(damage.kind),
                           damage.bytes);
     }
-    if (trace.damages > trace.first_damages.size()) {
-      text += fmt::format("  and {} more\n", trace.damages - trace.first_damages.size());
+    if (trace.unread.damages > trace.first_damages.size()) {
+      text += fmt::format("  and {} more\n", trace.unread.damages - trace.first_damages.size());
     }
   }
   text += GuestClockText(trace.guest_clocks, trace.first, metadata.clock);

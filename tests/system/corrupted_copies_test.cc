@@ -161,7 +161,8 @@ std::string TryDivided(const trace::TraceFile& file) {
                                                    analysis::PartitionAtEach({{middle, warm_up}}));
     if (!divided.ok()) return Complaint(divided.status(), "divided summary");
     if (!(divided->document == whole->document)) return "divided, the summary is another";
-    if (divided->trace.damages != whole->trace.damages) return "divided, other damages";
+    if (divided->trace.unread.damages != whole->trace.unread.damages)
+      return "divided, other damages";
   }
   return "";
 }
@@ -309,7 +310,7 @@ TEST(CorruptedCopies, AnnounceWhatCannotBeRight) {
         ASSERT_TRUE(file.ok()) << file.status();
         const auto result = analysis::AnalyseTrace(*file, {}, analysis::AllAnalyses, 1);
         ASSERT_TRUE(result.ok()) << result.status();
-        EXPECT_GT(result->trace.damages, 0U)
+        EXPECT_GT(result->trace.unread.damages, 0U)
             << original.name << ", " << noticed.name << ", seed " << seed;
       }
     }

@@ -393,6 +393,17 @@ TEST(Placing, PlacesInLostTime) {
   EXPECT_EQ(counts.lost_time, 200U);
 }
 
+TEST(Placing, CountsWhatCouldNotBeRead) {
+  TraceBuilder trace;
+  trace.Window(0, {Rec(kRunnableToRunning, 100, {kD1V0}), Rec(kRunningToBlocked, 500, {})});
+  trace.Window(0, {{0, 0, 0}, Rec(kRunningToBlocked, 600, {kD1V0})});
+  PlacingCounts counts;
+  LinesOf(trace, {Bracketed(1, Mode::kXen, 1, 250, 300)}, &counts);
+  EXPECT_EQ(counts.unread.malformed, 1U);
+  EXPECT_EQ(counts.unread.damages, 1U);
+  EXPECT_EQ(counts.unread.damaged_bytes, 12U);
+}
+
 // From 400 on the one pCPU is seen again, and it runs d2v0: d1v0 waits. It is known to run for 300
 // of 900 cycles, so that 50 lost ones weigh a third, against 100 of running.
 TEST(Placing, UnseenVcpuDoesNotRunAfterLossEnds) {

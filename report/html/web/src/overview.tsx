@@ -45,6 +45,8 @@ function lossesOf(report: Report): [what: string, number: number][] {
     ["samples in damaged parts of the recording", report.samples.damaged],
     ["samples outside the selected time", report.samples.outside_range],
     ["trace records lost", report.trace.lost_records],
+    ["damaged places in the trace", report.trace.damages],
+    ["trace records of a size or vCPU that Xen does not write", report.trace.malformed_records],
     ["guest addresses are stale: they date from the last VM entry", report.samples.stale_addresses],
   ];
   return losses.filter(([, n]) => n > 0);

@@ -81,6 +81,11 @@ TEST_F(BootTest, EveryCycleIsInOnePhaseAndState) {
   EXPECT_TRUE(boot.begins_in_trace);
 }
 
+TEST_F(BootTest, CountsWhatOfTheTraceCouldNotBeRead) {
+  EXPECT_EQ(Follow().unread.damages, 0U);
+  EXPECT_EQ(Follow(Xen().Window(1, {{0, 0, 0}})).unread.damaged_bytes, 12U);
+}
+
 TEST_F(BootTest, XenIsByReason) {
   const Boot boot = Follow();
   const std::vector<PhaseExit>& core = boot.phases[2].times.exits;

@@ -94,6 +94,11 @@ TEST_F(ShutdownTest, WithoutTheRebootTheRestIsAPhase) {
   EXPECT_THAT(names, ElementsAre("user space", "last", "after last event", "destroy"));
 }
 
+TEST_F(ShutdownTest, CountsWhatOfTheTraceCouldNotBeRead) {
+  EXPECT_EQ(Follow({})->unread.damages, 0U);
+  EXPECT_EQ(Follow({}, TraceOfEnd().Window(2, {{0, 0, 0}}))->unread.damaged_bytes, 12U);
+}
+
 TEST_F(ShutdownTest, WithoutEventsItBeginsWithTheTrace) {
   const auto shutdown = Follow({});
   ASSERT_TRUE(shutdown.ok()) << shutdown.status();

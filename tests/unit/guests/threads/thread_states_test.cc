@@ -64,8 +64,9 @@ class Followed {
   }
   Followed& Run(const trace::TraceFile* xen = nullptr) {
     states_.emplace(kernel_.Open(), EventClock::Fixed(0));
-    const absl::Status status = FollowThreads({&*states_, 1}, xen);
-    EXPECT_TRUE(status.ok()) << status;
+    const auto unread = FollowThreads({&*states_, 1}, xen);
+    EXPECT_TRUE(unread.ok()) << unread.status();
+    unread_ = unread.value_or(trace::UnreadCounts());
     return *this;
   }
   Followed& Run(const trace::TraceBuilder& bytes) {
@@ -84,10 +85,12 @@ class Followed {
     return Of(tid).times[static_cast<size_t>(state)];
   }
   const ThreadStates& states() const { return *states_; }
+  const trace::UnreadCounts& unread() const { return unread_; }
   std::vector<std::string> Waits() const { return WaitsOf(*states_, {&*states_, 1}); }
 
  private:
   RecordedKernel kernel_;
+  trace::UnreadCounts unread_;
   std::optional<ThreadStates> states_;
 };
 
@@ -330,6 +333,24 @@ TEST(FollowThreads, ATimeOfSwitchesIsXensAndAPauseHidesNoCulprit) {
                                    "7 preempted 68 by kernel: d0 8"));
 }
 
+// dom0's vCPU waits until 180. What the pCPU did from 140 on cannot be read, so nobody is blamed.
+TEST(FollowThreads, WhatCouldNotBeReadHasNoCulprit) {
+  using namespace trace;  // NOLINT(google-build-using-namespace): the numbers of records
+  const uint32_t dom0 = Vcpu(0, 0);
+  TraceBuilder bytes;
+  bytes.Window(0, {Rec(kRunnableToRunning, 0, {dom0}), Rec(kRunningToRunnable, 100, {dom0}),
+                   Rec(kRunnableToRunning, 103, {kD1V0}), Rec(kRunningToBlocked, 140, {kD1V0})});
+  bytes.Window(0, {{0, 0, 0}, Rec(kRunnableToRunning, 180, {dom0})});
+  Followed threads;
+  threads.Page(0, PageBuilder(10).Switch(0, 0, 0, 8, "db").Switch(180, 8, kSleep, 0, "idle").Page())
+      .Run(bytes);
+  EXPECT_EQ(threads.unread().damages, 1U);
+  EXPECT_EQ(threads.Time(8, ThreadState::kStolen), 80U);
+  EXPECT_THAT(threads.Waits(),
+              UnorderedElementsAre("8 stolen 37 by Xen: d1 -",
+                                   fmt::format("8 stolen 3 by Xen: d{} -", kDomXen.value)));
+}
+
 TEST(ThreadStates, AMigratedThreadWaitsForItsNewCpu) {
   Followed threads;
   threads
@@ -455,7 +476,7 @@ class FollowedCalls {
   }
   const ThreadStates& Follow() {
     states_.emplace(kernel_.Open(), EventClock::Fixed(0));
-    const absl::Status status = FollowThreads({&*states_, 1}, nullptr);
+    const absl::Status status = FollowThreads({&*states_, 1}, nullptr).status();
     EXPECT_TRUE(status.ok()) << status;
     return *states_;
   }

@@ -42,7 +42,7 @@ std::vector<std::string> InXen(RecordedKernel& kernel, const trace::TraceBuilder
   const auto xen = trace::TraceFile::FromBytes(bytes.bytes(), "test");
   EXPECT_TRUE(xen.ok()) << xen.status();
   ThreadStates states(kernel.Open(), EventClock::Fixed(0));
-  const absl::Status status = FollowThreads({&states, 1}, &*xen);
+  const absl::Status status = FollowThreads({&states, 1}, &*xen).status();
   EXPECT_TRUE(status.ok()) << status;
   std::vector<std::string> lines;
   for (const XenTime& time : states.InXen()) {

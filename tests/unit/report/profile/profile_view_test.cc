@@ -372,6 +372,22 @@ TEST(ProfileText, ReportsDomainChecks) {
   EXPECT_THAT(text, Not(HasSubstr("d0 has")));
 }
 
+TEST(ProfileText, ReportsWhatOfTheTraceCouldNotBeRead) {
+  ProfileReport report = Web();
+  EXPECT_THAT(ProfileText(report, {}, {}), Not(HasSubstr("damaged")));
+  report.counts.unread = {.damages = 1, .damaged_bytes = 5012, .malformed = 2};
+  const std::string text = ProfileText(report, {}, {});
+  EXPECT_THAT(text, HasSubstr("\n1 damaged place in the trace, of 5,012 bytes: what was recorded "
+                              "there is missing (`xenoscope summary` lists the places)\n"));
+  EXPECT_THAT(text,
+              HasSubstr("\n2 trace records are left out: no version of Xen writes such a size "
+                        "or vCPU number\n"));
+  const auto json = ProfileJson(report, {})["trace"];
+  EXPECT_EQ(json["damages"], 1);
+  EXPECT_EQ(json["damaged_bytes"], 5012);
+  EXPECT_EQ(json["malformed_records"], 2);
+}
+
 TEST(ProfileText, ReportsPlacementNotes) {
   ProfileReport report = Web();
   report.cautions = {"they are not random"};

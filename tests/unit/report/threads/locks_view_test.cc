@@ -29,7 +29,7 @@ constexpr uint32_t kMutexFlag = 32;
 Table LocksOf(guests::RecordedKernel& kernel, const trace::TraceFile* xen, bool text = false) {
   std::vector<guests::ThreadStates> domains;
   domains.emplace_back(kernel.Open(), guests::EventClock::Fixed(0));
-  const absl::Status status = guests::FollowThreads(domains, xen);
+  const absl::Status status = guests::FollowThreads(domains, xen).status();
   EXPECT_TRUE(status.ok()) << status;
   return LocksTable(domains, [](DomainId) { return std::string("web1"); },
                     Clock{1000, ClockSource::kGiven},

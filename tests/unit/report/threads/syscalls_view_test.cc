@@ -27,7 +27,7 @@ constexpr uint64_t kFutex = 202;
 Table CallsOf(guests::RecordedKernel& kernel, const trace::TraceFile* xen, bool text = false) {
   std::vector<guests::ThreadStates> domains;
   domains.emplace_back(kernel.Open(), guests::EventClock::Fixed(0));
-  const absl::Status status = guests::FollowThreads(domains, xen);
+  const absl::Status status = guests::FollowThreads(domains, xen).status();
   EXPECT_TRUE(status.ok()) << status;
   return SyscallsTable(domains, [](DomainId) { return std::string("web1"); },
                        Clock{1000, ClockSource::kGiven},
@@ -151,7 +151,7 @@ TEST(InterruptsTable, TimeOfAHandlerIsWithoutThoseThatInterruptIt) {
                      .Page());
   std::vector<guests::ThreadStates> domains;
   domains.emplace_back(kernel.Open(), guests::EventClock::Fixed(0));
-  const absl::Status status = guests::FollowThreads(domains, &*xen);
+  const absl::Status status = guests::FollowThreads(domains, &*xen).status();
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_EQ(ToCsv(InterruptsTable(domains, [](DomainId) { return std::string("web1"); },
                                   Clock{1000, ClockSource::kGiven}, {})),

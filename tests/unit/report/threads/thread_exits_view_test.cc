@@ -50,7 +50,7 @@ Table ExitsOf(ThreadsBy by, bool text) {
           guests::PageBuilder(1000).Switch(0, 0, 0, 9, "cron").Switch(900, 9, 1, 0, "idle").Page());
   std::vector<guests::ThreadStates> domains;
   domains.emplace_back(kernel.Open(), guests::EventClock::Fixed(0));
-  const absl::Status status = guests::FollowThreads(domains, &*xen);
+  const absl::Status status = guests::FollowThreads(domains, &*xen).status();
   EXPECT_TRUE(status.ok()) << status;
   return ThreadExitsTable(domains, [](DomainId) { return std::string("web1"); },
                           Clock{1000, ClockSource::kGiven}, trace::Vendor::kSvm,
