@@ -140,7 +140,7 @@ class DomainsSeen {
 };
 
 // Returns the pCPU's windows from the index `first` on, at most so many.
-PcpuWindows Some(const PcpuWindows& all, size_t first, size_t most) {
+PcpuWindows WindowsFrom(const PcpuWindows& all, size_t first, size_t most) {
   const auto begin = all.windows.begin() + static_cast<ptrdiff_t>(first);
   const size_t count = std::min(most, all.windows.size() - first);
   return {all.pcpu, {begin, begin + static_cast<ptrdiff_t>(count)}, all.tsc_offset};
@@ -157,7 +157,7 @@ Dialect FindVendor(const TraceFile& file, uint64_t most_bytes) {
     for (const PcpuWindows& pcpu : file.index().pcpus) {
       if (first >= pcpu.windows.size()) continue;
       ++open;
-      PcpuWindows part = Some(pcpu, first, first + 1);
+      PcpuWindows part = WindowsFrom(pcpu, first, first + 1);
       for (const Window& each : part.windows) read += each.end - each.begin;
       GivePart(file.bytes(), std::move(part), VendorHandler::kEvents, vendor);
       if (vendor.known()) return vendor.dialect();
