@@ -13,8 +13,8 @@ namespace xenoscope::guests {
 
 // Takes all events of the domains, one ThreadStates for each. `xen` is null where there is no
 // trace: what vCPUs do is then not known. Returns what of that could not be read. Errors: those of
-// ThreadStates::Finish. Time: O(log pCPUs
-// + log CPUs) an event; memory does not grow with the length of the recording.
+// ThreadStates::Finish. Time: O(log pCPUs + log CPUs) an event; memory does not grow with the
+// length of the recording.
 absl::StatusOr<trace::UnreadCounts> FollowThreads(std::span<ThreadStates> domains,
                                                   const trace::TraceFile* xen);
 
